@@ -1,0 +1,43 @@
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint bench notebooks build clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
+
+$(BIN)/kvcost: pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "kvcost needs Python 3.11 or newer")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --editable .
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/kvcost
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	@touch $@
+
+run: $(BIN)/kvcost ## answer fetch or recompute for the shipped example
+	$(BIN)/kvcost breakeven --example glm-5.3-study
+
+test: $(VENV)/.dev ## run the tests
+	$(BIN)/python -m pytest -n auto --dist loadscope
+
+lint: $(VENV)/.dev ## ruff, mypy strict, layers
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/.dev ## measure speed against named baselines
+	$(BIN)/python -m pytest tests/bench -o python_files="bench_*.py" --benchmark-only --benchmark-columns=median,iqr,ops --benchmark-disable-gc
+
+notebooks: $(VENV)/.dev ## run the notebooks
+	$(BIN)/python -m pytest tests/notebooks
+
+build: $(VENV)/.dev ## wheel and sdist
+	$(BIN)/python -m build
+
+clean: ## remove what the targets made
+	rm -rf $(VENV) dist .pytest_cache .mypy_cache .ruff_cache .benchmarks

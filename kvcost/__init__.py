@@ -1,0 +1,37 @@
+"""What a KV cache costs in LLM serving: bytes, break-even, waiting and routing.
+
+Use it as ``import kvcost as kv``; submodules load on first use.
+"""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from kvcost import breakeven, compute, errors, facts, formula, hardware, model, transfer, units
+
+__all__ = [
+    "__version__",
+    "breakeven",
+    "compute",
+    "errors",
+    "facts",
+    "formula",
+    "hardware",
+    "model",
+    "transfer",
+    "units",
+]
+
+__version__ = "0.1.0"
+
+
+def __getattr__(name: str) -> Any:
+    if name in __all__:
+        return import_module(f"kvcost.{name}")
+    raise AttributeError(f"module 'kvcost' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return list(__all__)

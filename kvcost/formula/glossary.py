@@ -1,0 +1,115 @@
+"""The words of kvcost: each quantity's symbol, unit, domain and typical range.
+
+A formula may use only parameters that stand here, so the same thing has the same name, symbol and
+unit everywhere.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from kvcost.formula.units import parse_unit
+
+__all__ = ["GLOSSARY", "Quantity", "quantity"]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Quantity:
+    """One quantity that formulas speak of.
+
+    Attributes
+    ----------
+    name : str
+        The parameter's name.
+    symbol : str
+        LaTeX; unique.
+    unit : str
+        Base unit, as a unit expression.
+    text : str
+        What it is, in one clause.
+    typical : tuple of float
+        Range met in practice; tests and charts draw from it.
+    low, high : float
+        Domain, bounds included.
+    whole : bool
+        Only whole numbers make sense.
+    """
+
+    name: str
+    symbol: str
+    unit: str
+    text: str
+    typical: tuple[float, float]
+    low: float = 0.0
+    high: float = math.inf
+    whole: bool = False
+
+    def __post_init__(self) -> None:
+        parse_unit(self.unit)
+        if not self.low <= self.typical[0] < self.typical[1] <= self.high:
+            raise ValueError(f"{self.name}: typical range {self.typical} leaves its domain")
+
+
+GLOSSARY: dict[str, Quantity] = {}
+
+
+def quantity(
+    name: str,
+    symbol: str,
+    unit: str,
+    text: str,
+    typical: tuple[float, float],
+    *,
+    low: float = 0.0,
+    high: float = math.inf,
+    whole: bool = False,
+) -> None:
+    """Add a quantity to the glossary.
+
+    Parameters
+    ----------
+    name, symbol, unit, text, typical, low, high, whole
+        See `Quantity`.
+
+    Raises
+    ------
+    ValueError
+        If the name or the symbol is taken.
+    """
+    taken = [q.name for q in GLOSSARY.values() if q.symbol == symbol]
+    if name in GLOSSARY or taken:
+        raise ValueError(f"glossary: {name} or its symbol {symbol} is taken by {taken or name}")
+    GLOSSARY[name] = Quantity(
+        name=name,
+        symbol=symbol,
+        unit=unit,
+        text=text,
+        typical=typical,
+        low=low,
+        high=high,
+        whole=whole,
+    )
+
+
+# What a token weighs
+quantity("layers", "L", "layer", "layers of this kind", (1, 128), whole=True)
+quantity("kv_heads", r"H_{kv}", "head", "key-value heads of a layer", (1, 64), low=1, whole=True)
+quantity("head_dim_k", r"d_k", "element/head/token", "width of a key head", (64, 512), whole=True)
+quantity("head_dim_v", r"d_v", "element/head/token", "width of a value head", (64, 512), whole=True)
+quantity("element_bytes", "e", "byte/element", "bytes of a stored element", (0.5, 4))
+quantity("kv_lora_rank", r"d_c", "element/token", "width of the latent", (256, 1024), whole=True)
+quantity("rope_dim", r"d_r", "element/token", "width of the rotary key", (0, 128), whole=True)
+quantity("tokens", "n", "token", "length of the prompt", (16, 1_000_000), whole=True)
+
+# Recompute
+quantity("new_tokens", "s", "token", "tokens to compute", (16, 200_000), whole=True)
+quantity("cached_tokens", "h", "token", "tokens whose KV is present", (0, 1_000_000), whole=True)
+quantity("recompute_seconds", r"T_P", "s", "time to compute the prompt anew", (0.01, 100))
+
+# Transfer
+quantity("bandwidth", "B", "byte/s", "rate at which KV arrives", (1e8, 1e12))
+quantity("overhead_seconds", "F", "s", "fixed time of a fetch", (0, 2))
+quantity(
+    "kv_bytes_per_token", "b", "byte/token", "bytes that one token adds to the KV", (1e3, 4e6)
+)

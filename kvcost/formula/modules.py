@@ -1,0 +1,21 @@
+"""Where the formulas are defined."""
+
+from __future__ import annotations
+
+from importlib import import_module
+
+__all__ = ["FORMULA_MODULES", "import_all"]
+
+FORMULA_MODULES = (
+    "kvcost.model.formulas",
+    "kvcost.compute.formulas",
+    "kvcost.transfer.formulas",
+    "kvcost.breakeven.formulas",
+)
+"""Every module that registers formulas; named, not imported, since they build on this package."""
+
+
+def import_all() -> None:
+    """Import every module that registers formulas."""
+    for name in FORMULA_MODULES:
+        import_module(name)

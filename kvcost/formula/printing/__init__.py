@@ -1,0 +1,1 @@
+"""Formulas in other languages: spreadsheet cells, LAMBDA, Vega expressions, LaTeX."""
