@@ -84,6 +84,7 @@ class InvalidValueError(KvcostError, ValueError):
         super().__init__(field=field, value=value, bound=bound, remedy=remedy)
 
     def message(self) -> str:
+        """Return the one-line text of the error."""
         return f"{self.field} {_shown(self.value)} {self.bound}: {self.remedy}"
 
 
@@ -115,6 +116,7 @@ class UnknownNameError(KvcostError, LookupError):
         super().__init__(kind=kind, name=name, nearest=tuple(nearest), remedy=remedy)
 
     def message(self) -> str:
+        """Return the one-line text of the error."""
         near = f"the nearest are {', '.join(self.nearest)}" if self.nearest else "nothing is near"
         return f"{self.kind} {_shown(self.name)!r} is not known; {near}: {self.remedy}"
 
@@ -140,6 +142,7 @@ class MissingFactError(KvcostError):
         super().__init__(fact=fact, subject=subject, remedy=remedy)
 
     def message(self) -> str:
+        """Return the one-line text of the error."""
         return f"{self.fact} of {self.subject} is not known: {self.remedy}"
 
 
@@ -164,6 +167,7 @@ class ConfigError(KvcostError, ValueError):
         super().__init__(path=path, problem=problem, remedy=remedy)
 
     def message(self) -> str:
+        """Return the one-line text of the error."""
         return f"{self.path}: {self.problem}: {self.remedy}"
 
 
@@ -188,6 +192,7 @@ class UnsupportedModelError(KvcostError):
         super().__init__(architecture=architecture, fields=tuple(fields), remedy=remedy)
 
     def message(self) -> str:
+        """Return the one-line text of the error."""
         shown = ", ".join(self.fields) if self.fields else "the architecture itself"
         return (
             f"model architecture {_shown(self.architecture)!r} is not understood "
@@ -216,6 +221,7 @@ class CapacityError(KvcostError):
         super().__init__(what=what, limit=limit, remedy=remedy)
 
     def message(self) -> str:
+        """Return the one-line text of the error."""
         return f"{self.what} exceed {self.limit}: {self.remedy}"
 
 
@@ -237,6 +243,7 @@ class FormulaError(KvcostError):
         super().__init__(formula=formula, problem=problem)
 
     def message(self) -> str:
+        """Return the one-line text of the error."""
         return f"formula {self.formula}: {self.problem}"
 
 

@@ -42,7 +42,5 @@ def edges(formula: Formula) -> list[dict[str, float]]:
     single = [{**middle, name: end} for name, values in ends.items() for end in values]
     low = {name: values[0] for name, values in ends.items()}
     high = {name: values[-1] for name, values in ends.items()}
-    pairs = [
-        {**middle, a: ends[a][0], b: ends[b][0]} for a, b in itertools.combinations(ends, 2)
-    ]
+    pairs = [{**middle, a: ends[a][0], b: ends[b][0]} for a, b in itertools.combinations(ends, 2)]
     return [low, high, *single, *pairs]

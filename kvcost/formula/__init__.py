@@ -7,7 +7,7 @@ expression, unit check, elasticities and inverse forms, so nothing is written tw
 
 from __future__ import annotations
 
-from kvcost.formula.glossary import GLOSSARY, Quantity
 from kvcost.formula.core import Formula, formula, get, registry
+from kvcost.formula.glossary import GLOSSARY, Quantity
 
 __all__ = ["GLOSSARY", "Formula", "Quantity", "formula", "get", "registry"]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,7 +25,9 @@ _SCAN_POINTS = 512
 _ROOT_TOLERANCE = 1e-9
 
 
-def numeric_function(formula: Formula, expression: Any, extra: tuple[Any, ...] = ()) -> Callable[..., Any]:
+def numeric_function(
+    formula: Formula, expression: Any, extra: tuple[Any, ...] = ()
+) -> Callable[..., Any]:
     """Return a numpy function of an expression in a formula's symbols.
 
     Parameters
@@ -194,9 +197,7 @@ class Inverse:
         residual = self._residual(result, others)
         values = [residual(float(x)) for x in grid]
         roots: list[float] = []
-        for (left, right), (a, b) in zip(
-            zip(grid, grid[1:], strict=False), zip(values, values[1:], strict=False), strict=True
-        ):
+        for (left, a), (right, b) in pairwise(zip(grid, values, strict=True)):
             if a == 0:
                 roots.append(float(left))
             elif math.isfinite(a) and math.isfinite(b) and a * b < 0:

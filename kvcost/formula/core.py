@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Mapping
 from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
@@ -18,7 +17,7 @@ from kvcost.formula.units import parse_unit
 from kvcost.ops import is_symbolic, tracing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import sympy
 
@@ -197,7 +196,8 @@ class Formula:
                 return sympy.sympify(self.function(**symbols))
         except TypeError as error:
             raise FormulaError(
-                formula=self.name, problem=f"cannot be traced ({error}): write branches as ops.where"
+                formula=self.name,
+                problem=f"cannot be traced ({error}): write branches as ops.where",
             ) from error
 
     def latex(self, *, shallow: bool = True) -> str:

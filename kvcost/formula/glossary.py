@@ -106,10 +106,35 @@ quantity("tokens", "n", "token", "length of the prompt", (16, 1_000_000), whole=
 quantity("new_tokens", "s", "token", "tokens to compute", (16, 200_000), whole=True)
 quantity("cached_tokens", "h", "token", "tokens whose KV is present", (0, 1_000_000), whole=True)
 quantity("recompute_seconds", r"T_P", "s", "time to compute the prompt anew", (0.01, 100))
+quantity("prefill_constant", "c", "s", "prefill time that no token causes", (0, 0.2))
+quantity(
+    "prefill_per_token", "a", "s/token", "prefill time of one token, attention aside", (2e-6, 1e-3)
+)
+quantity(
+    "prefill_per_token_squared",
+    "a_2",
+    "s/token^2",
+    "prefill time of one pair of tokens in attention",
+    (0, 1e-9),
+)
+quantity("prefill_floor", "T_0", "s", "least time that a prefill takes", (0, 0.1))
 
 # Transfer
 quantity("bandwidth", "B", "byte/s", "rate at which KV arrives", (1e8, 1e12))
 quantity("overhead_seconds", "F", "s", "fixed time of a fetch", (0, 2))
+quantity("kv_bytes_per_token", "b", "byte/token", "bytes that one token adds to the KV", (1e3, 4e6))
+
+# Break-even
+quantity("hit_seconds", "T_H", "s", "time until a fetched prompt is ready", (0.001, 100))
+quantity("load_seconds", "T_L", "s", "time during which KV arrives", (0.001, 100))
+quantity("suffix_seconds", "T_S", "s", "time to compute what was not fetched", (0, 10))
 quantity(
-    "kv_bytes_per_token", "b", "byte/token", "bytes that one token adds to the KV", (1e3, 4e6)
+    "blocking",
+    "w",
+    "1",
+    "share of the load that keeps the GPU from other work (1 synchronous, 0 asynchronous)",
+    (0, 1),
+    high=1,
 )
+quantity("measured_seconds", r"\hat{T}", "s", "time that was measured", (0.001, 100))
+quantity("predicted_seconds", r"\tilde{T}", "s", "time that a model gives", (0.001, 100))

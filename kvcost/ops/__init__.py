@@ -134,7 +134,9 @@ def where(condition: Any, chosen: Num, otherwise: Num) -> Num:
     return np.where(condition, chosen, otherwise)
 
 
-def _joined(symbolic_name: str, join: Callable[[Any, Any], Any], conditions: tuple[Any, ...]) -> Any:
+def _joined(
+    symbolic_name: str, join: Callable[[Any, Any], Any], conditions: tuple[Any, ...]
+) -> Any:
     if any(is_symbolic(condition) for condition in conditions):
         return _symbolic(symbolic_name)(*conditions)
     return reduce(join, conditions)
@@ -192,7 +194,7 @@ def equal(left: Num, right: Num) -> Any:
 
 def _extreme(name: str, array: Callable[..., Any], values: tuple[Num, ...]) -> Num:
     if all(_is_scalar(value) for value in values):
-        if any(value != value for value in values):
+        if any(math.isnan(value) for value in values):
             return nan
         return min(values) if name == "minimum" else max(values)
     if any(is_symbolic(value) for value in values):
@@ -324,7 +326,7 @@ def absolute(value: Num) -> Num:
 
 
 def floor(value: Num) -> Num:
-    """Return the largest integer not above `value`, taking values within `SNAP` of an integer for it.
+    """Return the largest integer not above `value`; within `SNAP` of an integer, that integer.
 
     Examples
     --------
@@ -335,7 +337,7 @@ def floor(value: Num) -> Num:
 
 
 def ceil(value: Num) -> Num:
-    """Return the smallest integer not below `value`, taking values within `SNAP` of an integer for it.
+    """Return the smallest integer not below `value`; within `SNAP` of an integer, that integer.
 
     Examples
     --------

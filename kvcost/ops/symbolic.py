@@ -42,6 +42,7 @@ class Constant(sympy.Symbol):
     unit: str
 
     def __new__(cls, value: float, unit: str) -> Constant:
+        """Return the symbol of a number with a unit."""
         made: Constant = sympy.Symbol.__xnew__(cls, f"{value!r} {unit}", real=True)
         made.value = float(value)
         made.unit = unit
@@ -95,6 +96,7 @@ class Call(sympy.Symbol):
     arguments: dict[str, Any]
 
     def __new__(cls, formula: Formula, arguments: dict[str, Any]) -> Call:
+        """Return the symbol of a call."""
         inner = ", ".join(f"{name}={value}" for name, value in arguments.items())
         made: Call = sympy.Symbol.__xnew__(cls, f"{formula.name}({inner})", real=True)
         made.formula = formula

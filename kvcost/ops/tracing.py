@@ -1,7 +1,7 @@
 """Whether a formula is being traced, and how deep.
 
-While `active` is true, formulas and `ops` receive sympy symbols. In a shallow trace a call to another
-formula stays a call, for display; in a deep trace it is expanded.
+While `active` is true, formulas and `ops` receive sympy symbols. In a shallow trace a call to
+another formula stays a call, for display; in a deep trace it is expanded.
 """
 
 from __future__ import annotations

@@ -8,9 +8,9 @@ import pickle
 import numpy as np
 import pytest
 
+import kvcost.formula.core as registry_module
 from kvcost import ops
 from kvcost.errors import FormulaError, InvalidValueError, NotExpressibleError, UnknownNameError
-import kvcost.formula.core as registry_module
 from kvcost.formula import formula, get, registry
 from kvcost.formula.printing.sheet import number_text
 from kvcost.formula.units import parse_unit
@@ -72,7 +72,7 @@ def test_constant_result_still_has_the_shape_of_its_input():
 
 @pytest.mark.parametrize("bad", ["3", True, None, [1, "x"], object(), 1j, b"1"])
 def test_what_is_no_number_is_refused(bandwidth, bad):
-    with pytest.raises(InvalidValueError, match="tokens .* is no number in token"):
+    with pytest.raises(InvalidValueError, match=r"tokens .* is no number in token"):
         bandwidth(**{**AT, "tokens": bad})
 
 
@@ -163,7 +163,10 @@ def test_symbols_and_names_are_unique(bandwidth):
         ),
         (lambda *, tokens, overhead_seconds: ops.exp(overhead_seconds) * tokens, "exp of s"),
         (lambda *, tokens, overhead_seconds: tokens**overhead_seconds, "power"),
-        (lambda *, tokens, overhead_seconds: tokens * overhead_seconds, "gives s\\*token, declared"),
+        (
+            lambda *, tokens, overhead_seconds: tokens * overhead_seconds,
+            "gives s\\*token, declared",
+        ),
     ],
 )
 def test_units_that_do_not_close_are_found(body, problem):

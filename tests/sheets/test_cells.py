@@ -84,7 +84,7 @@ def test_text_fits_a_cell():
 
 @pytest.mark.parametrize("engine", sorted(ENGINES))
 def test_one_altered_formula_turns_red(engine, tmp_path):
-    """Prove the proof: the same comparison finds a factor changed by one part in a hundred million."""
+    """Prove the proof: the comparison finds a factor that is off by one in a hundred million."""
     name, formula = next(iter(registry().items()))
     points = drawn(formula, 3)
     rows = [[point[parameter] for parameter in formula.parameters] for point in points]
@@ -101,7 +101,6 @@ def test_one_altered_formula_turns_red(engine, tmp_path):
     (tmp_path / "out").mkdir()
     values = read(ENGINES[engine](source, tmp_path / "out"), blocks)[name]
     found = [
-        disagreement(formula(**point), value)
-        for point, value in zip(points, values, strict=True)
+        disagreement(formula(**point), value) for point, value in zip(points, values, strict=True)
     ]
     assert all(found), found

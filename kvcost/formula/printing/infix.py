@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import sympy
@@ -23,7 +24,7 @@ The subtraction would lose digits there; the series is exact to 1e-15.
 _SUM, _PRODUCT, _ATOM = 1, 2, 3
 
 
-class InfixPrinter:
+class InfixPrinter(ABC):
     """Writes an expression; subclasses give the words of a language.
 
     Parameters
@@ -35,6 +36,7 @@ class InfixPrinter:
     """
 
     functions: ClassVar[dict[Any, str]]
+    relations: ClassVar[dict[str, str]]
 
     def __init__(self, formula: str, names: Mapping[str, str]) -> None:
         self.formula = formula
@@ -42,27 +44,25 @@ class InfixPrinter:
 
     # What a language must say
 
+    @abstractmethod
     def number(self, value: float) -> str:
         """Return a finite number."""
-        raise TypeError("a language says how it writes numbers")
 
+    @abstractmethod
     def power(self, base: str, exponent: str) -> str:
         """Return a power, safe to put anywhere."""
-        raise TypeError("a language says how it writes powers")
 
+    @abstractmethod
     def choice(self, condition: str, chosen: str, otherwise: str) -> str:
         """Return a conditional value, safe to put anywhere."""
-        raise TypeError("a language says how it chooses")
 
+    @abstractmethod
     def joined(self, word: str, parts: list[str]) -> str:
         """Return conditions joined by ``and`` or ``or``."""
-        raise TypeError("a language says how it joins conditions")
 
+    @abstractmethod
     def special(self, value: Any) -> str:
         """Return infinity or nan."""
-        raise TypeError("a language says how it writes infinity and nan")
-
-    relations: ClassVar[dict[str, str]] = {}
 
     # The walk
 

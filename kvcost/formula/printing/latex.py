@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import sympy
 from sympy.printing.latex import LatexPrinter
 
-
 if TYPE_CHECKING:
     from kvcost.formula.core import Formula
 

@@ -25,7 +25,9 @@ __all__ = ["SheetPrinter", "cell_text", "defined_name", "lambda_text", "number_t
 
 _NAME_PREFIX = "kv_"
 
-_CELL = re.compile(r"(?:'[^'\[\]*?:/\\]+'!|[A-Za-z_][\w.]*!)?(?:\$?[A-Za-z]{1,3}\$?[0-9]{1,7}|[A-Za-z_\\][\w.\\]*)")
+_CELL = re.compile(
+    r"(?:'[^'\[\]*?:/\\]+'!|[A-Za-z_][\w.]*!)?(?:\$?[A-Za-z]{1,3}\$?[0-9]{1,7}|[A-Za-z_\\][\w.\\]*)"
+)
 
 
 def defined_name(parameter: str) -> str:

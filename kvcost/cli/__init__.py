@@ -1,0 +1,99 @@
+"""The ``kvcost`` command: it parses, calls and prints."""
+
+from __future__ import annotations
+
+import os
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+from kvcost import __version__
+from kvcost.cli.parser import Parser, UsageError
+from kvcost.errors import KvcostError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["main"]
+
+_COMMANDS = {
+    "kv": "bytes that a token and a request of a model weigh",
+    "breakeven": "fetch the KV of a prompt, or recompute it",
+    "tiers": "recompute against each tier, for a list of lengths",
+    "facts": "the numbers kvcost knows, with their sources",
+}
+
+_OK, _MISSED, _BAD_INPUT, _BUG, _INTERRUPTED = 0, 1, 2, 3, 130
+
+_DESCRIPTION = """\
+What a KV cache costs in LLM serving.
+
+exit codes: 0 answered, 1 answered and a budget was missed, 2 bad input
+"""
+
+
+def _parser(wanted: str | None) -> Parser:
+    parser = Parser(prog="kvcost", description=_DESCRIPTION)
+    parser.add_argument("--version", action="version", version=f"kvcost {__version__}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
+    for name, summary in _COMMANDS.items():
+        # only the wanted command is imported, to start fast
+        if name == wanted:
+            module = import_module(f"kvcost.cli.{name}")
+            command = commands.add_parser(name, help=summary, description=module.__doc__)
+            module.configure(command)
+            command.set_defaults(run=module.run)
+        else:
+            commands.add_parser(name, help=summary)
+    return parser
+
+
+def _run(arguments: Sequence[str]) -> int:
+    wanted = next((word for word in arguments if word in _COMMANDS), None)
+    parser = _parser(wanted)
+    args = parser.parse_args(arguments)
+    if args.command is None:
+        parser.print_help()
+        return _OK
+    code: int = args.run(args)
+    sys.stdout.flush()
+    return code
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run a command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        The words after ``kvcost``; those of the process by default.
+
+    Returns
+    -------
+    int
+        0 answered, 1 answered and a budget was missed, 2 bad input, 3 a bug in kvcost.
+    """
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    try:
+        return _run(words)
+    except UsageError as error:
+        print(f"kvcost: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    except KvcostError as error:
+        print(f"kvcost: {error}", file=sys.stderr)
+        return _BAD_INPUT
+    except BrokenPipeError:
+        # the reader has gone; keep the interpreter from complaining about it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _OK
+    except KeyboardInterrupt:
+        return _INTERRUPTED
+    except Exception as error:
+        if os.environ.get("KVCOST_TRACEBACK"):
+            raise
+        print(
+            f"kvcost: a bug in kvcost ({type(error).__name__}: {error}): "
+            "set KVCOST_TRACEBACK=1 and report what it shows",
+            file=sys.stderr,
+        )
+        return _BUG

@@ -1,0 +1,56 @@
+"""An argument parser that answers bad input in one line."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from kvcost.errors import KvcostError, nearest_names
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["Parser", "UsageError", "add_output_flags"]
+
+
+class UsageError(KvcostError):
+    """A command line that does not fit the command's flags."""
+
+    problem: str
+    command: str
+
+    def __init__(self, *, problem: str, command: str) -> None:
+        super().__init__(problem=problem, command=command)
+
+    def message(self) -> str:
+        """Return the problem and where the flags are listed."""
+        return f"{self.problem}: see {self.command} --help"
+
+
+class Parser(argparse.ArgumentParser):
+    """argparse, with errors raised as one line instead of printed with the usage."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        options.setdefault("formatter_class", argparse.RawDescriptionHelpFormatter)
+        options.setdefault("allow_abbrev", False)
+        super().__init__(*args, **options)
+
+    def error(self, message: str) -> NoReturn:
+        """Raise `UsageError`, naming the nearest flag where one is not known."""
+        if message.startswith("unrecognized arguments:"):
+            message += self._nearest_flags(message.split()[2:])
+        raise UsageError(problem=" ".join(message.split()), command=self.prog)
+
+    def _nearest_flags(self, unknown: Sequence[str]) -> str:
+        wrong = [word.split("=")[0] for word in unknown if word.startswith("--")]
+        if not wrong:
+            return ""
+        known = [flag for flag in self._option_string_actions if flag.startswith("--")]
+        return f" (the nearest are {', '.join(nearest_names(wrong[0], known))})"
+
+
+def add_output_flags(parser: argparse.ArgumentParser) -> None:
+    """Add ``--json`` and ``--csv``, of which one may be given."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--json", action="store_true", help="print JSON, in base units")
+    group.add_argument("--csv", action="store_true", help="print CSV, in base units")
