@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -109,7 +110,10 @@ ENGINES = {
 
 def read(path: Path, blocks: Mapping[str, Block]) -> dict[str, list[object]]:
     """Return the value of each formula cell."""
-    book = openpyxl.load_workbook(path, data_only=True, read_only=True)
+    with warnings.catch_warnings():
+        # Gnumeric writes no default style, which openpyxl remarks on
+        warnings.filterwarnings("ignore", message="Workbook contains no default style")
+        book = openpyxl.load_workbook(path, data_only=True, read_only=True)
     values = {}
     for name, block in blocks.items():
         column = len(block.columns) + 1
