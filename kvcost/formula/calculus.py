@@ -12,7 +12,7 @@ import sympy
 from scipy.optimize import brentq
 
 from kvcost.errors import InvalidValueError, UnknownNameError, nearest_names
-from kvcost.ops import symbolic
+from kvcost.ops import poisson, symbolic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -50,6 +50,11 @@ def numeric_function(
     words = {
         "SnapFloor": lambda x: np.floor(x + 1e-9),
         "SnapCeil": lambda x: -np.floor(1e-9 - x),
+        # else it is rewritten in branches, which fails where an argument may be nan
+        "Heaviside": lambda x, middle=0.5: np.heaviside(x, middle),
+        "NoSlope": lambda count: np.nan * count,
+        "PoissonPmf": poisson.pmf,
+        "PoissonCdf": poisson.cdf,
         "expm1": np.expm1,
         "log1p": np.log1p,
     }

@@ -11,6 +11,9 @@ FORMULA_MODULES = (
     "kvcost.compute.formulas",
     "kvcost.transfer.formulas",
     "kvcost.breakeven.formulas",
+    "kvcost.queueing.formulas",
+    "kvcost.queueing.approximations",
+    "kvcost.queueing.burst.formulas",
 )
 """Every module that registers formulas; named, not imported, since they build on this package."""
 
