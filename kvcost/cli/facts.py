@@ -29,14 +29,18 @@ def configure(parser: argparse.ArgumentParser) -> None:
     listing = actions.add_parser("list", help="names of every kind, or of one")
     listing.add_argument("kind", nargs="?", help="model, accelerator, link, tier, store, ...")
     add_output_flags(listing)
+    listing.set_defaults(refuse=listing.refuse_flags)
     showing = actions.add_parser("show", help="every fact of one thing, with its source")
     showing.add_argument("kind", help="model, accelerator, link, tier, store, ...")
     showing.add_argument("name", help="a name that list prints, or one of its aliases")
     add_output_flags(showing)
+    showing.set_defaults(refuse=showing.refuse_flags)
 
 
 def run(args: argparse.Namespace) -> int:
     """List or show facts."""
+    if args.kind is not None:
+        _check_kind(args.kind)
     report = _listing(args.kind) if args.action == "list" else _showing(args.kind, args.name)
     show(report, args)
     return 0
@@ -46,6 +50,18 @@ def _kinds() -> tuple[str, ...]:
     from kvcost import facts  # noqa: PLC0415 - read only when asked for
 
     return ("model", *facts.kinds())
+
+
+def _check_kind(kind: str) -> None:
+    from kvcost.errors import UnknownNameError, nearest_names  # noqa: PLC0415
+
+    if kind not in _kinds():
+        raise UnknownNameError(
+            kind="kind of fact",
+            name=kind,
+            nearest=nearest_names(kind, _kinds()),
+            remedy=f"use one of {', '.join(_kinds())}",
+        )
 
 
 def _names(kind: str) -> tuple[str, ...]:
