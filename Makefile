@@ -19,7 +19,7 @@ $(VENV)/.dev: $(BIN)/kvcost
 	@touch $@
 
 run: $(BIN)/kvcost ## answer fetch or recompute for the shipped example
-	$(BIN)/kvcost breakeven --example glm-5.3-study
+	$(BIN)/kvcost breakeven --deployment glm-5.3-8xb300
 
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest -n auto --dist loadscope

@@ -179,7 +179,7 @@ quantity("cached_tokens", "h", "token", "tokens whose KV is present", (0, 1_000_
 quantity("recompute_seconds", r"T_P", "s", "time to compute the prompt anew", (0.01, 100))
 quantity("prefill_constant", "c", "s", "prefill time that no token causes", (0, 0.2))
 quantity(
-    "prefill_per_token", "a", "s/token", "prefill time of one token, attention aside", (2e-6, 1e-3)
+    "prefill_per_token", "a", "s/token", "prefill time of one token, attention aside", (2e-6, 5e-4)
 )
 quantity(
     "prefill_per_token_squared",
@@ -204,7 +204,7 @@ quantity("hbm_efficiency", r"\eta_M", "1", "share of it that is achieved", (0.5,
 
 # Transfer
 quantity("bandwidth", "B", "byte/s", "rate at which KV arrives", (1e8, 1e12))
-quantity("overhead_seconds", "F", "s", "fixed time of a fetch", (0, 2))
+quantity("overhead_seconds", "F", "s", "fixed time of a fetch", (1e-4, 2))
 quantity("kv_bytes_per_token", "b", "byte/token", "bytes that one token adds to the KV", (1e3, 4e6))
 quantity(
     "hit_tokens", "n_h", "token", "tokens of the prompt that a store holds", (256, 1e6), whole=True

@@ -8,7 +8,7 @@ from typing import Any
 from kvcost.errors import InvalidValueError, MissingFactError, UnsupportedModelError
 from kvcost.model.config.defaults import class_default
 
-__all__ = ["MOST_LAYERS", "Fields"]
+__all__ = ["MOST_LAYERS", "UNSUPPORTED_REMEDY", "Fields", "one_line"]
 
 MOST_LAYERS = 10_000
 _MOST = 10_000_000
@@ -25,6 +25,17 @@ _LEFT_TO_THE_CLASS = frozenset(
         "sliding_window", "sliding_window_pattern", "v_head_dim",
     }
 )  # fmt: skip
+
+UNSUPPORTED_REMEDY = (
+    "check for a newer kvcost, use a name of the catalogue, or assume plain grouped-query "
+    'attention with assume="gqa" (--assume gqa)'
+)
+
+
+def one_line(text: str) -> str:
+    """Return a text that comes from a config, fit for a message of one line."""
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 80 else flat[:77] + "..."
 
 
 class Fields:
@@ -105,6 +116,18 @@ class Fields:
         for section in self._sections:
             yield from section.unread()
 
+    def without_class(self, key: str | None = None) -> Fields:
+        """Return the same object, or a section of it, as fields without class defaults."""
+        values = self._values if key is None else self._values[key]
+        stated = values.get("model_type")
+        return Fields(
+            values,
+            subject=self.subject,
+            model_type=stated if isinstance(stated, str) and stated else self.model_type,
+            path=self.path if key is None else f"{self.path}{key}.",
+            has_class=False,
+        )
+
     # ------------------------------------------------------------------ failures
 
     def invalid(self, key: str, value: object, bound: str, remedy: str) -> InvalidValueError:
@@ -123,7 +146,7 @@ class Fields:
         """Return the error for fields that were not understood."""
         return UnsupportedModelError(
             architecture=self.model_type,
-            fields=tuple(f"{self.path}{field}" for field in fields),
+            fields=tuple(one_line(f"{self.path}{field}") for field in fields),
             remedy=UNSUPPORTED_REMEDY,
         )
 
@@ -315,9 +338,3 @@ class Fields:
         )
         self._sections.append(opened)
         return opened
-
-
-UNSUPPORTED_REMEDY = (
-    "check for a newer kvcost, use a name of the catalogue, or assume plain grouped-query "
-    'attention with assume="gqa" (--assume gqa)'
-)

@@ -7,10 +7,11 @@ from typing import Any
 
 from kvcost.errors import InvalidValueError, UnsupportedModelError
 from kvcost.facts.provenance import Provenance
-from kvcost.model.config import families
 from kvcost.model.config.attention import attention_layer, read_heads
-from kvcost.model.config.fields import UNSUPPORTED_REMEDY, Fields
-from kvcost.model.config.geometry import FAMILIES, Geometry, merged
+from kvcost.model.config.families import FAMILIES
+from kvcost.model.config.fields import UNSUPPORTED_REMEDY, Fields, one_line
+from kvcost.model.config.geometry import Geometry, merged
+from kvcost.model.config.reader import too_deep
 from kvcost.model.config.vocabulary import not_understood
 from kvcost.model.config.wrappers import WRAPPERS, text_fields
 from kvcost.model.spec import ModelSpec
@@ -89,7 +90,9 @@ def parse_config(
     (2, 128)
     """
     _check_arguments(mapping, name, assume)
-    outer = Fields(mapping, subject=f"the config of {name}", model_type=_model_type(mapping))
+    outer = Fields(
+        mapping, subject=one_line(f"the config of {name}"), model_type=_model_type(mapping)
+    )
     provenance = Provenance.DATA_SHEET
     try:
         text, geometry = _understood(outer)
@@ -100,7 +103,7 @@ def parse_config(
         provenance = Provenance.ASSUMED
     return ModelSpec(
         name=name,
-        architecture=text.model_type,
+        architecture=text.model_type or "not stated",
         groups=merged(geometry.groups),
         mtp_groups=merged(geometry.mtp_groups),
         total_layers=geometry.total_layers,
@@ -120,6 +123,13 @@ def _check_arguments(mapping: object, name: object, assume: object) -> None:
             field="mapping",
             value=mapping,
             bound="must be an object with texts as keys",
+            remedy="give the object of a config.json",
+        )
+    if too_deep(mapping):
+        raise InvalidValueError(
+            field="mapping",
+            value="of many levels",
+            bound="must not be nested that deeply",
             remedy="give the object of a config.json",
         )
     if not isinstance(name, str) or not name.strip():
@@ -157,7 +167,10 @@ def _understood(outer: Fields) -> tuple[Fields, Geometry]:
         unknown = not_understood([*around, text])
         raise UnsupportedModelError(
             architecture=text.model_type or "without model_type",
-            fields=[f"{text.path}model_type", *(key for key in unknown if "model_type" not in key)],
+            fields=[
+                f"{text.path}model_type",
+                *(key for key in unknown if not key.endswith("model_type")),
+            ],
             remedy=UNSUPPORTED_REMEDY,
         )
     geometry = reader(text)
@@ -173,24 +186,9 @@ def _assumed_gqa(
     mapping: Mapping[str, Any], outer: Fields, refusal: UnsupportedModelError
 ) -> tuple[Fields, Geometry]:
     """Return plain grouped-query attention on every layer, from the usual fields."""
-    text = outer
-    for key in ("text_config", "llm_config", "language_config"):
-        section = mapping.get(key)
-        if isinstance(section, Mapping) and not outer.states("num_hidden_layers"):
-            text = Fields(
-                section,
-                subject=outer.subject,
-                model_type=str(section.get("model_type") or outer.model_type),
-                path=f"{key}.",
-                has_class=False,
-            )
-    text = Fields(
-        text._values,
-        subject=outer.subject,
-        model_type=text.model_type or "assumed",
-        path=text.path,
-        has_class=False,
-    )
+    sections = ("text_config", "llm_config", "language_config")
+    key = next((key for key in sections if isinstance(mapping.get(key), Mapping)), None)
+    text = outer.without_class(None if outer.states("num_hidden_layers") else key)
     layers = text.layers()
     hidden = text.optional_count("hidden_size")
     if not text.states("num_key_value_heads"):
@@ -207,6 +205,3 @@ def _assumed_gqa(
         hidden_size=hidden,
         max_context=text.tokens("max_position_embeddings"),
     )
-
-
-_ = families  # importing the package registers the readers

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from kvcost.errors import ConfigError
 
-__all__ = ["CONFIG_NAME", "MOST_BYTES", "read_object"]
+__all__ = ["CONFIG_NAME", "MOST_BYTES", "read_object", "too_deep"]
 
 CONFIG_NAME = "config.json"
 MOST_BYTES = 16 * 2**20
+_MOST_LEVELS = 64
 
 _REMEDY = "give the config.json of a Hugging Face model, or a name of the catalogue"
 
@@ -44,10 +46,27 @@ def read_object(path: str | Path) -> dict[str, Any]:
     """
     shown = str(path)
     value = _parse(_decode(_read(path, shown), shown), shown)
+    if too_deep(value):
+        raise ConfigError(path=shown, problem="is nested too deeply", remedy=_REMEDY)
     if not isinstance(value, dict):
         kind = {list: "a list", str: "a text", type(None): "null"}.get(type(value), "a number")
         raise ConfigError(path=shown, problem=f"holds {kind}, not a JSON object", remedy=_REMEDY)
     return value
+
+
+def too_deep(value: object) -> bool:
+    """Tell whether objects and lists are nested beyond what any config needs."""
+    level: list[Any] = [value] if isinstance(value, Mapping | list) else []
+    for _ in range(_MOST_LEVELS):
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, Mapping) else outer)
+            if isinstance(inner, Mapping | list)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _read(path: str | Path, shown: str) -> bytes:

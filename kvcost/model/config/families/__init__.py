@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kvcost.model.config.families import (
+from kvcost.model.config.families import (  # noqa: F401
     compressed,
     encoder_decoder,
     gemma,
@@ -15,17 +15,6 @@ from kvcost.model.config.families import (
     sparse,
     standard,
 )
+from kvcost.model.config.geometry import FAMILIES
 
-__all__ = [
-    "compressed",
-    "encoder_decoder",
-    "gemma",
-    "hybrid",
-    "latent",
-    "legacy",
-    "linear",
-    "patterned",
-    "searched",
-    "sparse",
-    "standard",
-]
+__all__ = ["FAMILIES"]

@@ -87,11 +87,15 @@ def decoder(
     full = (heads or (lambda c, h: read_heads(c, hidden_size=h)))(cfg, hidden)
     kinds = layer_kinds(cfg, layers, pattern)
     window = None
+    off = cfg.names("use_sliding_window") and not cfg.flag("use_sliding_window")
+    if off or not cfg.states("sliding_window"):
+        cfg.skip("max_window_layers")
     if SLIDING in kinds:
-        window = closing_window(cfg, cfg.tokens("sliding_window"), context)
-        if window is None and cfg.states("sliding_window"):
+        stated = cfg.tokens("sliding_window")
+        window = closing_window(cfg, stated, context)
+        if window != stated:
             kinds = [FULL if kind == SLIDING else kind for kind in kinds]
-    elif cfg.states("layer_types"):
+    elif off or cfg.states("layer_types"):
         cfg.skip("sliding_window")
     groups = mixed_layers(cfg, kinds, full=full, window=window)
     return Geometry(
@@ -144,6 +148,8 @@ def full_attention(cfg: Fields) -> Geometry:
 def one_window(cfg: Fields) -> Geometry:
     """Read a decoder whose window, if stated, holds on every layer."""
     cfg.skip("sliding_window")
+    if cfg.count("full_attn_mod", otherwise=1) != 1:
+        raise cfg.unsupported("full_attn_mod")
     if cfg.states("use_sliding_window"):
         return switched_window(cfg)
     return decoder(cfg, pattern=all_sliding)
