@@ -73,6 +73,14 @@ class PrefillTerms:
     notes: tuple[str, ...]
 
 
+_SAME_SHARE = "attention achieves the same share of the peak as the rest"
+_NO_ATTENTION = AttentionWork(
+    per_token=0.0,
+    per_token_squared=0.0,
+    notes=("the arithmetic of attention is left out: long prompts take longer",),
+)
+
+
 def prefill_terms(
     model: ModelSpec,
     accelerator: Accelerator,
@@ -84,6 +92,7 @@ def prefill_terms(
     sparse_top_k: int | None = None,
     index_heads: int | None = None,
     source_tokens: int | None = None,
+    count_attention: bool = True,
 ) -> PrefillTerms:
     """Return the time of a token and for the square of the length, from arithmetic.
 
@@ -91,7 +100,7 @@ def prefill_terms(
     ----------
     model, accelerator, accelerators, mfu, compute_dtype
         See `PrefillCurve.from_hardware`.
-    latent_head_dims, sparse_top_k, index_heads, source_tokens
+    latent_head_dims, sparse_top_k, index_heads, source_tokens, count_attention
         See `PrefillCurve.from_hardware`.
 
     Returns
@@ -115,13 +124,15 @@ def prefill_terms(
         model=model,
         remedy="state active_parameters, or give measured prefill times instead",
     )
-    work = attention_work(
-        model,
-        latent_head_dims=latent_head_dims,
-        sparse_top_k=sparse_top_k,
-        index_heads=index_heads,
-        source_tokens=source_tokens,
-    )
+    work = _NO_ATTENTION
+    if count_attention:
+        work = attention_work(
+            model,
+            latent_head_dims=latent_head_dims,
+            sparse_top_k=sparse_top_k,
+            index_heads=index_heads,
+            source_tokens=source_tokens,
+        )
 
     def seconds(flops: float) -> float:
         time: float = compute_seconds(flops=flops, accelerators=count, peak_flops=peak, mfu=share)
@@ -133,11 +144,12 @@ def prefill_terms(
         per_token_squared=seconds(work.per_token_squared),
         provenance=weakest(model, accelerator, known),
         method=(
-            f"arithmetic of {active / 1e9:g}e9 active parameters and of attention on "
+            f"arithmetic of {active / 1e9:g}e9 active parameters"
+            f"{' and of attention' if count_attention else ''} on "
             f"{count} x {accelerator.label or accelerator.name} at {share:.0%} of the "
             f"{compute_dtype} peak"
         ),
-        notes=(*work.notes, "attention achieves the same share of the peak as the rest"),
+        notes=(*work.notes, _SAME_SHARE) if count_attention else work.notes,
     )
 
 

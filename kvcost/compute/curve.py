@@ -205,6 +205,7 @@ class PrefillCurve:
         sparse_top_k: int | None = None,
         index_heads: int | None = None,
         source_tokens: int | None = None,
+        count_attention: bool = True,
     ) -> PrefillCurve:
         """Return the curve that a model's arithmetic gives on a replica.
 
@@ -233,6 +234,9 @@ class PrefillCurve:
             Query heads of the index that picks them; needed with `sparse_top_k`.
         source_tokens : int, optional
             Tokens of the encoder, where the model has one and its config does not fix them.
+        count_attention : bool
+            Whether attention's own arithmetic counts; without it prefill is a straight line, as
+            *Biting the Bullet* has it.
 
         Returns
         -------
@@ -258,6 +262,7 @@ class PrefillCurve:
             sparse_top_k=sparse_top_k,
             index_heads=index_heads,
             source_tokens=source_tokens,
+            count_attention=count_attention,
         )
         least = 0.0 if floor is None else parse_seconds(floor, field="floor", allow_zero=True)
         return cls(
