@@ -14,7 +14,9 @@ HEAVY = ("sympy", "pandas", "altair", "scipy.stats")
 
 def _loaded_by(code: str) -> set[str]:
     script = f"{code}\nimport sys\nprint('\\n'.join(sys.modules))"
-    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", script], check=True, capture_output=True, text=True
+    )
     return set(done.stdout.split())
 
 

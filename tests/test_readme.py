@@ -58,8 +58,9 @@ def test_console_blocks_show_real_output(body):
 def test_python_blocks_are_doctests():
     found = list(PYTHON.finditer(README.read_text(encoding="utf-8")))
     assert found
-    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(
-        optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+    parser, runner = (
+        doctest.DocTestParser(),
+        doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS),
     )
     space: dict[str, object] = {}
     for match in found:

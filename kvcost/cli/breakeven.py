@@ -90,9 +90,7 @@ def run(args: argparse.Namespace) -> int:
         if getattr(args, name) is None:
             raise MissingFactError(fact=f"the {name}", subject="the question", remedy=remedy)
     tokens = parse_tokens(args.tokens, field="--tokens")
-    longest = (
-        None if args.max_ttft is None else parse_seconds(args.max_ttft, field="--max-ttft")
-    )
+    longest = None if args.max_ttft is None else parse_seconds(args.max_ttft, field="--max-ttft")
     path = transfer_path(args)
     spec = load_model(args)
     size = kv_size(spec, **size_options(args))
@@ -114,9 +112,7 @@ def run(args: argparse.Namespace) -> int:
     return 1 if missed else 0
 
 
-def _missed(
-    args: argparse.Namespace, decision: Decision, longest: float | None
-) -> list[str]:
+def _missed(args: argparse.Namespace, decision: Decision, longest: float | None) -> list[str]:
     from kvcost.units import format_seconds  # noqa: PLC0415
 
     missed = []

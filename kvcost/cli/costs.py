@@ -21,6 +21,7 @@ __all__ = [
     "transfer_path",
 ]
 
+_FEWEST_PARAMETERS = 1e6
 _MOST_PARAMETERS = 1e17
 
 STUDY_MFU = 0.5
@@ -48,9 +49,7 @@ def add_prefill_flags(parser: argparse.ArgumentParser) -> None:
     hardware.add_argument(
         "--mfu", metavar="SHARE", help=f"share of peak FLOP/s reached (assumed {STUDY_MFU})"
     )
-    hardware.add_argument(
-        "--compute-dtype", metavar="DTYPE", help="dtype of the arithmetic (bf16)"
-    )
+    hardware.add_argument("--compute-dtype", metavar="DTYPE", help="dtype of the arithmetic (bf16)")
     hardware.add_argument(
         "--active-parameters", metavar="N", help="parameters a token passes through, as 40e9"
     )
@@ -167,11 +166,11 @@ def _parameters(text: str) -> float:
         number = float(text)
     except ValueError:
         number = math.nan
-    if not 1 <= number <= _MOST_PARAMETERS:
+    if not _FEWEST_PARAMETERS <= number <= _MOST_PARAMETERS:
         raise InvalidValueError(
             field="--active-parameters",
             value=text,
-            bound=f"must be a number from 1 to {_MOST_PARAMETERS:.0e}",
+            bound=f"must be a number from {_FEWEST_PARAMETERS:.0e} to {_MOST_PARAMETERS:.0e}",
             remedy="write parameters, not billions, as in 40e9",
         )
     return number
@@ -211,4 +210,3 @@ def transfer_path(args: argparse.Namespace) -> TransferPath:
         "per_key_seconds": seconds(args.per_key, "--per-key"),
     }
     return TransferPath(**{name: value for name, value in given.items() if value is not None})
-

@@ -159,7 +159,14 @@ def _model(name: str) -> Report:
         title=f"{spec.name}: geometry from its config ({spec.provenance})",
         header=(),
         rows=[
-            (fact, "not stated" if value is None else f"{value:,}" if isinstance(value, int) else str(value))
+            (
+                fact,
+                "not stated"
+                if value is None
+                else f"{value:,}"
+                if isinstance(value, int)
+                else str(value),
+            )
             for fact, value in facts
         ],
         notes=[*spec.notes, *(f"Source: {source}" for source in spec.sources)],

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["configure", "run"]
 
+_LARGE_RATIO = 100
 _DEFAULT_SETS = ("bite-the-bullet", "object-store")
 
 
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
             (
                 format_tokens(tokens),
                 format_seconds(cells[0].recompute_seconds),
-                *(f"{format_seconds(row.hit_seconds)} ({row.ratio:.3g}x)" for row in cells),
+                *(f"{format_seconds(row.hit_seconds)} ({_times(row.ratio)})" for row in cells),
             )
         )
     show(
@@ -91,6 +92,10 @@ def run(args: argparse.Namespace) -> int:
         args,
     )
     return 0
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}x" if ratio >= _LARGE_RATIO else f"{ratio:.3g}x"
 
 
 def _paths(args: argparse.Namespace) -> tuple[dict[str, TransferPath], list[str]]:

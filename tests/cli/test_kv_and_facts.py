@@ -4,31 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 
 import pytest
-
-from kvcost.cli import main
-
-
-@pytest.fixture
-def run(capsys):
-    def call(*words):
-        code = main(list(words))
-        captured = capsys.readouterr()
-        return code, captured.out, captured.err
-
-    return call
-
-
-@pytest.fixture
-def answer(run):
-    def call(*words):
-        code, out, err = run(*words, "--json")
-        assert (code, err) == (0, "")
-        return json.loads(out)
-
-    return call
 
 
 KEYS = {
