@@ -26,7 +26,7 @@ def _loaded_by(code: str) -> set[str]:
         "import kvcost",
         "import kvcost.formula, kvcost.model, kvcost.compute, kvcost.transfer, kvcost.breakeven",
         "from kvcost.cli import main; main(['kv', 'glm-5.3', '--csv'])",
-        "from kvcost.cli import main; main(['breakeven', '--deployment', 'glm-5.3-8xb300', '--csv'])",
+        "from kvcost.cli import main; main('breakeven --deployment glm-5.3-8xb300'.split())",
     ],
 )
 def test_nothing_heavy_is_loaded(code):

@@ -1,7 +1,7 @@
-"""Fetch the KV of a prompt from a store, or recompute it.
+r"""Fetch the KV of a prompt from a store, or recompute it.
 
-examples:
-  kvcost breakeven glm-5.3 --kv-dtype fp8 --mtp --tokens 16000 --bandwidth "1.71 GB/s" \\
+Try:
+  kvcost breakeven glm-5.3 --kv-dtype fp8 --mtp --tokens 16000 --bandwidth "1.71 GB/s" \
       --overhead 0.33s --prefill "16000=0.31s"
   kvcost breakeven llama-3.3-70b --tokens 64k --bandwidth "10 GB/s" --accelerator h100 --gpus 4
   kvcost breakeven --deployment glm-5.3-8xb300
@@ -107,7 +107,7 @@ def run(args: argparse.Namespace) -> int:
     )
     notes = [*assumed, *size.notes, *decision.notes]
     missed = _missed(args, decision, longest)
-    report = _report(title or spec.name, spec, decision, tokens, notes, published, missed)
+    report = _report(spec, decision, title=title, notes=notes, published=published, missed=missed)
     show(report, args)
     return 1 if missed else 0
 
@@ -125,10 +125,10 @@ def _missed(args: argparse.Namespace, decision: Decision, longest: float | None)
 
 
 def _report(
-    title: str,
     spec: ModelSpec,
     decision: Decision,
-    tokens: int,
+    *,
+    title: str,
     notes: Sequence[str],
     published: Sequence[Published],
     missed: Sequence[str],
@@ -156,7 +156,6 @@ def _report(
     comparison = [_compared(row, answer) for row in published]
     data = {
         "model": spec.name,
-        "tokens": tokens,
         **answer,
         "notes": list(notes),
         "published": comparison,
@@ -171,7 +170,7 @@ def _report(
         key: value for key, value in data.items() if key not in ("notes", "published", "missed")
     }
     return Report(
-        title=f"{title}: fetch or recompute {format_tokens(tokens)}?",
+        title=f"{title or spec.name}: fetch or recompute {format_tokens(decision.tokens)}?",
         header=(),
         rows=rows,
         notes=lines,

@@ -128,7 +128,8 @@ def _from_hardware(
     from kvcost.hardware import accelerator  # noqa: PLC0415
     from kvcost.units import parse_ratio  # noqa: PLC0415
 
-    if args.gpus is None:
+    gpus = _whole(args.gpus, "--gpus")
+    if gpus is None:
         raise MissingFactError(
             fact="the number of accelerators", subject=spec.name, remedy="add --gpus N"
         )
@@ -150,7 +151,7 @@ def _from_hardware(
     curve = PrefillCurve.from_hardware(
         spec,
         accelerator(args.accelerator),
-        accelerators=_whole(args.gpus, "--gpus"),
+        accelerators=gpus,
         mfu=mfu,
         compute_dtype=args.compute_dtype or "bf16",
         floor=floor,

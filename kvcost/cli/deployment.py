@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import argparse
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kvcost.errors import ConfigError, UnknownNameError, nearest_names
+
+if TYPE_CHECKING:
+    import argparse
 
 __all__ = ["Published", "apply_deployment", "shipped_deployments"]
 

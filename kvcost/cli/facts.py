@@ -1,6 +1,6 @@
 """The numbers kvcost knows, with their sources.
 
-examples:
+Try:
   kvcost facts list
   kvcost facts list accelerator
   kvcost facts show accelerator b300

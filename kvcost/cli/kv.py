@@ -1,6 +1,6 @@
 """Bytes that a token and a request of a model weigh.
 
-examples:
+Try:
   kvcost kv glm-5.3 --kv-dtype fp8 --mtp
   kvcost kv llama-3.3-70b --tokens 64Ki --tp 16 --json
   kvcost kv path/to/config.json --layout vllm
@@ -129,7 +129,7 @@ def run(args: argparse.Namespace) -> int:
             bound="needs the length of a request",
             remedy="add --tokens N",
         )
-    spread = {
+    spread: dict[str, Any] = {
         "tp": _count(args.tp, "--tp"),
         "dp_attention": _count(args.dp_attention, "--dp-attention"),
         "dcp": _count(args.dcp, "--dcp"),

@@ -1,6 +1,6 @@
 """Recompute against each tier, for a list of prompt lengths.
 
-examples:
+Try:
   kvcost tiers llama-3.3-70b --tokens 8000,64k --accelerator h100 --gpus 4
   kvcost tiers glm-5.3 --kv-dtype fp8 --tokens 16k,64k --prefill 16000=0.31s --tier "lab=3 GB/s"
 """

@@ -240,7 +240,11 @@ def _unary(
     def apply(value: Num) -> Num:
         if _is_scalar(value):
             # a numpy float stays one: dividing by it follows IEEE where Python raises
-            return type(value)(scalar(value)) if isinstance(value, np.floating) else scalar(value)
+            return (
+                np.float64(scalar(float(value)))
+                if isinstance(value, np.floating)
+                else scalar(value)
+            )
         if is_symbolic(value):
             return _symbolic(name)(value)
         return array(value)

@@ -7,7 +7,6 @@ import io
 
 import pytest
 
-
 KEYS = {
     "bytes_per_token",
     "fixed_bytes_per_request",
