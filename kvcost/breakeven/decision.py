@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
+from kvcost.breakeven.checks import json_value, something_to_fetch
 from kvcost.breakeven.ranges import (
     Ranges,
     describe_ranges,
@@ -124,19 +125,9 @@ class Decision:
     def as_dict(self) -> dict[str, Any]:
         """Return the fields and the words, ready for JSON; what is not finite becomes None."""
         plain: dict[str, Any] = {
-            field.name: _plain(getattr(self, field.name)) for field in fields(self)
+            field.name: json_value(getattr(self, field.name)) for field in fields(self)
         }
         return plain | {"fetch_wins": self.fetch_wins, "sentence": self.sentence}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, Provenance):
-        return str(value)
-    if isinstance(value, tuple):
-        return [_plain(item) for item in value]
-    return value
 
 
 def decide(
@@ -230,13 +221,11 @@ def decide(
         fixed_bytes=fixed_bytes_per_request,
         recompute_last_token=recompute_last_token,
     )
-    if not kv_bytes_per_token and not fixed_bytes_per_request:
-        raise InvalidValueError(
-            field="kv_bytes_per_token",
-            value=kv_bytes_per_token,
-            bound="must be above 0 where no byte is fixed",
-            remedy="give the bytes of a token, or those of a request's states",
-        )
+    sizes = {
+        "kv_bytes_per_token": kv_bytes_per_token,
+        "fixed_bytes_per_request": fixed_bytes_per_request,
+    }
+    something_to_fetch(**sizes)
     recompute = float(prefill.seconds(length))
     seconds = {"recompute_seconds": recompute, "hit_seconds": hit.seconds}
     gpu = hit_gpu_seconds(
@@ -244,10 +233,6 @@ def decide(
         load_seconds=hit.load_seconds,
         suffix_seconds=hit.suffix_seconds,
     )
-    sizes = {
-        "kv_bytes_per_token": kv_bytes_per_token,
-        "fixed_bytes_per_request": fixed_bytes_per_request,
-    }
     ranges = fetch_ranges(prefill, path, **sizes)
     return Decision(
         tokens=length,

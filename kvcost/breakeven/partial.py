@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from kvcost.breakeven.checks import json_value
 from kvcost.breakeven.ranges import Ranges, winning_ranges
 from kvcost.breakeven.splits import split_seconds, split_tokens
 from kvcost.errors import InvalidValueError
 from kvcost.transfer import hit_time
+from kvcost.units import parse_tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -29,7 +31,7 @@ def partial_hit_ranges(
     prefill: PrefillCurve,
     path: TransferPath,
     *,
-    tokens: float,
+    tokens: float | str,
     kv_bytes_per_token: float,
     fixed_bytes_per_request: float,
 ) -> Ranges:
@@ -41,7 +43,7 @@ def partial_hit_ranges(
         Time to compute a prompt, or the rest of one over what is cached.
     path : TransferPath
         Time to fetch the stored part.
-    tokens : float
+    tokens : float or str
         Length of the prompt.
     kv_bytes_per_token : float
         Bytes that one token adds to the KV, one copy.
@@ -53,16 +55,22 @@ def partial_hit_ranges(
     tuple of (float, float or None)
         Ranges of stored tokens, at most the prompt's length. Empty: no part pays.
 
+    Raises
+    ------
+    InvalidValueError
+        If a number is out of bounds.
+
     Notes
     -----
     The rest takes ``max(floor, c + a s + a2 (n^2 - h^2))`` with ``s = n - h``: the floor of prefill
     is paid again, however short the rest. A prompt that is stored to the last token and needs no
     further computing is `fetch_ranges`' matter. Exact up to rounding.
     """
+    length = float(parse_tokens(tokens, field="tokens"))
     fixed = float(path.fixed_seconds(fixed_bytes=fixed_bytes_per_request))
     per_token = float(path.seconds_per_token(kv_bytes_per_token=kv_bytes_per_token))
-    anew = float(prefill.seconds(tokens))
-    curved = prefill.constant + (prefill.per_token + prefill.per_token_squared * tokens) * tokens
+    anew = float(prefill.seconds(length))
+    curved = prefill.constant + (prefill.per_token + prefill.per_token_squared * length) * length
     # Fetching must beat the recompute with the rest on the curve, and with the rest on the floor.
     on_curve = winning_ranges(
         constant=anew - curved,
@@ -75,7 +83,7 @@ def partial_hit_ranges(
     spare = anew - prefill.floor - fixed
     if spare <= 0:
         return ()
-    upper = min(tokens, spare / per_token if per_token > 0 else math.inf)
+    upper = min(length, spare / per_token if per_token > 0 else math.inf)
     return tuple(
         (start, upper if end is None else min(end, upper))
         for start, end in on_curve
@@ -201,18 +209,20 @@ class Split:
     @property
     def speedup(self) -> float:
         """How many times faster than the better of computing alone and loading alone."""
-        return min(self.recompute_seconds, self.hit_seconds) / self.seconds
+        alone = min(self.recompute_seconds, self.hit_seconds)
+        return alone / self.seconds if self.seconds else 1.0
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields and the speed-up, ready for JSON."""
-        return {**vars(self), "speedup": self.speedup}
+        found = {**vars(self), "speedup": self.speedup}
+        return {name: json_value(value) for name, value in found.items()}
 
 
 def two_ended_split(
     prefill: PrefillCurve,
     path: TransferPath,
     *,
-    tokens: float,
+    tokens: float | str,
     kv_bytes_per_token: float,
     fixed_bytes_per_request: float,
 ) -> Split:
@@ -224,7 +234,7 @@ def two_ended_split(
         Time to compute a prompt.
     path : TransferPath
         Time to fetch one.
-    tokens : float
+    tokens : float or str
         Length of the prompt.
     kv_bytes_per_token : float
         Bytes that one token adds to the KV, one copy.
@@ -236,6 +246,11 @@ def two_ended_split(
     Split
         The meeting point and the time.
 
+    Raises
+    ------
+    InvalidValueError
+        If a number is out of bounds.
+
     Notes
     -----
     Recurrent state cannot be loaded for a later token and computed for an earlier one at once, so
@@ -246,10 +261,11 @@ def two_ended_split(
     .. [1] S. Jin et al., "Compute Or Load KV Cache? Why Not Both?", ICML 2025,
        https://doi.org/10.48550/arXiv.2410.03065
     """
+    length = float(parse_tokens(tokens, field="tokens"))
     fixed = float(path.fixed_seconds(fixed_bytes=fixed_bytes_per_request))
     per_token = float(path.seconds_per_token(kv_bytes_per_token=kv_bytes_per_token))
     costs = {
-        "tokens": tokens,
+        "tokens": length,
         "prefill_constant": prefill.constant,
         "prefill_per_token": prefill.per_token,
         "prefill_per_token_squared": prefill.per_token_squared,
@@ -259,12 +275,12 @@ def two_ended_split(
         "bandwidth": 1.0,
     }
     seconds = split_seconds(**costs, prefill_floor=prefill.floor)
-    hit = fixed + per_token * tokens
+    hit = fixed + per_token * length
     computed = 0.0 if seconds >= hit else split_tokens(**costs)
     return Split(
         computed_tokens=computed,
-        loaded_tokens=tokens - computed,
+        loaded_tokens=length - computed,
         seconds=seconds,
-        recompute_seconds=float(prefill.seconds(tokens)),
+        recompute_seconds=float(prefill.seconds(length)),
         hit_seconds=hit,
     )

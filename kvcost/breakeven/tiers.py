@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from kvcost.breakeven.checks import json_value, something_to_fetch
 from kvcost.breakeven.rates import margin
 from kvcost.breakeven.verdict import Verdict, verdict_of
 from kvcost.errors import InvalidValueError
@@ -61,7 +62,8 @@ class TierRow:
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields, the ratio and the margin, ready for JSON."""
-        return {**vars(self), "ratio": self.ratio, "margin": self.margin}
+        found = {**vars(self), "ratio": self.ratio, "margin": self.margin}
+        return {name: json_value(value) for name, value in found.items()}
 
 
 def tier_path(tier: Tier, *, overhead_seconds: float | str | None = None) -> TransferPath:
@@ -126,7 +128,7 @@ def tier_ladder(
     Raises
     ------
     InvalidValueError
-        If there is no length or no tier, or a number is out of bounds.
+        If there is no length, no tier or nothing to fetch, or a number is out of bounds.
 
     Notes
     -----
@@ -155,6 +157,9 @@ def tier_ladder(
                 bound="must not be empty",
                 remedy="name at least one prompt length and one tier",
             )
+    something_to_fetch(
+        kv_bytes_per_token=kv_bytes_per_token, fixed_bytes_per_request=fixed_bytes_per_request
+    )
     rows = []
     for tokens in wanted:
         recompute = float(prefill.seconds(tokens))

@@ -116,9 +116,9 @@ def test_tie_within_one_percent():
         ),
         (
             {"rate": "10 GB/s"},
-            "At 16,000 tokens no bandwidth wins, since the 0.33 s overhead alone exceeds the 0.31 s "
-            "recompute: fetching needs prompts over 17,032 tokens at any bandwidth (at 10 GB/s it "
-            "wins from 22,705 tokens), or an overhead below 0.233 s at 10 GB/s.",
+            "At 16,000 tokens no bandwidth wins, since the 0.33 s overhead alone exceeds the "
+            "0.31 s recompute: fetching needs prompts over 17,032 tokens at any bandwidth (at "
+            "10 GB/s it wins from 22,705 tokens), or an overhead below 0.233 s at 10 GB/s.",
         ),
         (
             {"rate": "10 GB/s", "tokens": 100, "hit_tokens": 0},
@@ -140,20 +140,24 @@ def test_a_constant_prefill_never_reaches_the_overhead():
 
 
 def between(low, high):
-    return st.floats(low, high, allow_subnormal=False)
+    return st.floats(low, high)
+
+
+def maybe(low, high):
+    return st.just(0.0) | between(low, high)
 
 
 prefills = st.builds(
     PrefillCurve,
-    constant=between(0, 0.2),
+    constant=maybe(1e-6, 0.2),
     per_token=between(1e-6, 1e-4),
-    per_token_squared=st.just(0.0) | between(1e-11, 1e-9),
-    floor=between(0, 0.1),
+    per_token_squared=maybe(1e-11, 1e-9),
+    floor=maybe(1e-6, 0.1),
 )
 ways = st.builds(
     TransferPath,
-    lookup_seconds=between(0, 0.01),
-    overhead_seconds=between(0, 0.4),
+    lookup_seconds=maybe(1e-6, 0.01),
+    overhead_seconds=maybe(1e-6, 0.4),
     store_bandwidth=between(1e8, 1e11),
     copies=st.sampled_from([1.0, 8.0]),
     chunk_tokens=st.sampled_from([None, 16, 256]),
@@ -165,7 +169,7 @@ prompts = st.fixed_dictionaries(
     {
         "tokens": st.integers(300, 100_000),
         "kv_bytes_per_token": between(1e3, 4e5),
-        "fixed_bytes_per_request": st.just(0.0) | between(1e3, 1e8),
+        "fixed_bytes_per_request": maybe(1e3, 1e8),
         "recompute_last_token": st.booleans(),
     }
 )

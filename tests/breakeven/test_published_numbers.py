@@ -201,7 +201,8 @@ def test_glm_5_2_on_32_h200():
     assert (round(unweighted, -2), round(relative, -2)) == (14_600, 14_200)
     # nearly all of the shift comes from the scattered load, hardly any from the prefill
     mixed = crossing(PrefillCurve.from_points(computing, weighting="relative"), line(loading))
-    assert abs(mixed - unweighted) < 50 < 300 < abs(relative - mixed)
+    assert abs(mixed - unweighted) < 50
+    assert abs(relative - mixed) > 400
     (constant, slope), (overhead, moving) = line(computing), line(loading)
     assert round((overhead - constant) / (slope - moving), -2) == 15_000
     tie = measurements(study=study, quantity="break_even_tokens")[0].value

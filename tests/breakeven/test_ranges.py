@@ -21,27 +21,31 @@ LENGTHS = np.arange(1, 20_001, dtype=float)
 
 
 def between(low, high):
-    return st.floats(low, high, allow_subnormal=False)
+    return st.floats(low, high)
+
+
+def maybe(low, high):
+    return st.just(0.0) | between(low, high)
 
 
 curves = st.builds(
-    PrefillCurve,
+    lambda slopes, **rest: PrefillCurve(per_token=slopes[0], per_token_squared=slopes[1], **rest),
+    slopes=st.tuples(between(1e-6, 1e-4), maybe(1e-10, 1e-8))
+    | st.tuples(st.just(0.0), between(1e-10, 1e-8)),
     constant=between(-0.05, 0.3),
-    per_token=st.just(0.0) | between(1e-6, 1e-4),
-    per_token_squared=st.just(0.0) | between(1e-10, 1e-8),
-    floor=st.just(0.0) | between(0.001, 0.3),
-).filter(lambda curve: curve.per_token + curve.per_token_squared > 0)
+    floor=maybe(0.001, 0.3),
+)
 paths = st.builds(
     TransferPath,
-    lookup_seconds=between(0, 0.01),
-    overhead_seconds=st.just(0.0) | between(0, 0.4),
+    lookup_seconds=maybe(1e-6, 0.01),
+    overhead_seconds=maybe(1e-6, 0.4),
     store_bandwidth=between(1e8, 1e11),
     copies=st.sampled_from([1.0, 8.0]),
 )
 sizes = st.fixed_dictionaries(
     {
         "kv_bytes_per_token": between(1e3, 4e5),
-        "fixed_bytes_per_request": st.just(0.0) | between(1e3, 1e8),
+        "fixed_bytes_per_request": maybe(1e3, 1e8),
     }
 )
 
@@ -109,7 +113,7 @@ def without(*names):
     return {name: value for name, value in COSTS.items() if name not in names}
 
 
-@given(between(1e8, 1e11), between(0.05, 2), st.just(0.0) | between(1e-11, 1e-8))
+@given(between(1e8, 1e11), between(0.05, 2), maybe(1e-11, 1e-8))
 def test_length_is_a_numeric_root(bandwidth, overhead, bend):
     costs = COSTS | {
         "bandwidth": bandwidth,
