@@ -31,7 +31,7 @@ lint: $(VENV)/.dev ## ruff, mypy strict, layers
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev ## measure speed against named baselines
-	$(BIN)/python -m pytest tests/bench -o python_files="bench_*.py" --benchmark-only --benchmark-columns=median,iqr,ops --benchmark-disable-gc
+	$(BIN)/python -m pytest tests/bench -o python_files="bench_*.py" -o python_functions="bench_* test_*" --benchmark-only --benchmark-columns=median,iqr,ops --benchmark-disable-gc
 
 notebooks: $(VENV)/.dev ## run the notebooks
 	$(BIN)/python -m pytest tests/notebooks
