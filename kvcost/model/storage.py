@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from functools import lru_cache
+from typing import Any, Literal, TypeAlias
 
 from kvcost.errors import InvalidValueError
 from kvcost.model.checks import checked_choice
@@ -74,13 +75,37 @@ def storage_of(
     InvalidValueError, UnknownNameError, MissingFactError
         If a name is not known, or int4 lacks its group.
     """
-    groups = spec.groups
+    kinds = {type(group) for group in spec.groups}
+    asked: dict[str, Any] = {
+        "kv_dtype_name": kv_dtype_name,
+        "index_dtype_name": index_dtype_name,
+        "layout": layout,
+        "group_size": group_size,
+        "group_scale_bytes": group_scale_bytes,
+        "sparse": IndexLayers in kinds and LatentLayers in kinds,
+    }
+    try:
+        return _storage(**asked)
+    except TypeError:
+        # Only what cannot be hashed gets here, and the checks behind the cache name it.
+        return _storage.__wrapped__(**asked)
+
+
+@lru_cache(maxsize=256, typed=True)
+def _storage(
+    *,
+    kv_dtype_name: str,
+    index_dtype_name: str | None,
+    layout: str,
+    group_size: int | None,
+    group_scale_bytes: float | None,
+    sparse: bool,
+) -> Storage:
     return Storage(
         layout=checked_choice(layout, field="layout", choices=LAYOUTS),  # type: ignore[arg-type]
         dtype=kv_dtype(kv_dtype_name, group_size=group_size, group_scale_bytes=group_scale_bytes),
         index=None if index_dtype_name is None else index_dtype(index_dtype_name),
-        sparse=any(isinstance(group, IndexLayers) for group in groups)
-        and any(isinstance(group, LatentLayers) for group in groups),
+        sparse=sparse,
     )
 
 

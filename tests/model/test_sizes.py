@@ -210,6 +210,9 @@ def test_whole_bytes_are_ints():
         ("layout", None),
         ("mtp", "yes"),
         ("kv_dtype", None),
+        ("kv_dtype", ["fp8"]),
+        ("index_dtype", {}),
+        ("layout", ["vllm"]),
         ("index_on_every_layer", True),
     ],
 )
