@@ -19,7 +19,7 @@ $(VENV)/.dev: $(BIN)/kvcost
 	@touch $@
 
 run: $(BIN)/kvcost ## answer fetch or recompute for the shipped example
-	$(BIN)/kvcost breakeven --example glm-5.3-study
+	$(BIN)/kvcost breakeven --deployment glm-5.3-8xb300
 
 test: $(VENV)/.dev ## run the tests
 	$(BIN)/python -m pytest -n auto --dist loadscope
@@ -31,7 +31,7 @@ lint: $(VENV)/.dev ## ruff, mypy strict, layers
 	$(BIN)/lint-imports
 
 bench: $(VENV)/.dev ## measure speed against named baselines
-	$(BIN)/python -m pytest tests/bench -o python_files="bench_*.py" --benchmark-only --benchmark-columns=median,iqr,ops --benchmark-disable-gc
+	$(BIN)/python -m pytest tests/bench -o python_files="bench_*.py" -o python_functions="bench_* test_*" --benchmark-only --benchmark-columns=median,iqr,ops --benchmark-disable-gc
 
 notebooks: $(VENV)/.dev ## run the notebooks
 	$(BIN)/python -m pytest tests/notebooks

@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 from kvcost import __version__
-from kvcost.cli.parser import Parser, UsageError
+from kvcost.cli.parser import Parser
 from kvcost.errors import KvcostError
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _parser(wanted: str | None) -> Parser:
             module = import_module(f"kvcost.cli.{name}")
             command = commands.add_parser(name, help=summary, description=module.__doc__)
             module.configure(command)
-            command.set_defaults(run=module.run)
+            command.set_defaults(run=module.run, refuse=command.refuse_flags)
         else:
             commands.add_parser(name, help=summary)
     return parser
@@ -51,10 +51,14 @@ def _parser(wanted: str | None) -> Parser:
 def _run(arguments: Sequence[str]) -> int:
     wanted = next((word for word in arguments if word in _COMMANDS), None)
     parser = _parser(wanted)
-    args = parser.parse_args(arguments)
+    args, unknown = parser.parse_known_args(arguments)
     if args.command is None:
+        if unknown:
+            parser.refuse_flags(unknown)
         parser.print_help()
         return _OK
+    if unknown:
+        args.refuse(unknown)
     code: int = args.run(args)
     sys.stdout.flush()
     return code
@@ -76,9 +80,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
         return _run(words)
-    except UsageError as error:
-        print(f"kvcost: {error}", file=sys.stderr)
-        return _BAD_INPUT
     except KvcostError as error:
         print(f"kvcost: {error}", file=sys.stderr)
         return _BAD_INPUT

@@ -36,17 +36,17 @@ class Parser(argparse.ArgumentParser):
         super().__init__(*args, **options)
 
     def error(self, message: str) -> NoReturn:
-        """Raise `UsageError`, naming the nearest flag where one is not known."""
-        if message.startswith("unrecognized arguments:"):
-            message += self._nearest_flags(message.split()[2:])
+        """Raise `UsageError` where argparse would print and exit."""
         raise UsageError(problem=" ".join(message.split()), command=self.prog)
 
-    def _nearest_flags(self, unknown: Sequence[str]) -> str:
+    def refuse_flags(self, unknown: Sequence[str]) -> NoReturn:
+        """Raise `UsageError` for words that no flag takes, naming the nearest flags."""
+        problem = f"unrecognized arguments: {' '.join(unknown)}"
         wrong = [word.split("=")[0] for word in unknown if word.startswith("--")]
-        if not wrong:
-            return ""
-        known = [flag for flag in self._option_string_actions if flag.startswith("--")]
-        return f" (the nearest are {', '.join(nearest_names(wrong[0], known))})"
+        if wrong:
+            known = [flag for flag in self._option_string_actions if flag.startswith("--")]
+            problem += f" (the nearest are {', '.join(nearest_names(wrong[0], known))})"
+        self.error(problem)
 
 
 def add_output_flags(parser: argparse.ArgumentParser) -> None:

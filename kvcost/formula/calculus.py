@@ -11,6 +11,7 @@ import numpy as np
 import sympy
 from scipy.optimize import brentq
 
+from kvcost import ops
 from kvcost.errors import InvalidValueError, UnknownNameError, nearest_names
 from kvcost.ops import poisson, symbolic
 
@@ -25,10 +26,27 @@ _SCAN_POINTS = 512
 _ROOT_TOLERANCE = 1e-9
 
 
+_WORDS: dict[str, Callable[..., Any]] = {
+    "SnapFloor": ops.floor,
+    "SnapCeil": ops.ceil,
+    "NoSlope": lambda count: np.nan * count,
+    "PoissonPmf": poisson.pmf,
+    "PoissonCdf": poisson.cdf,
+    "Heaviside": lambda x, at_zero=0.5: np.heaviside(x, at_zero),
+    "exp": ops.exp,
+    "expm1": ops.expm1,
+    "log": ops.log,
+    "log1p": ops.log1p,
+    "sqrt": ops.sqrt,
+    "abs": ops.absolute,
+}
+"""What the names in a printed expression call; none of them raises on a value."""
+
+
 def numeric_function(
     formula: Formula, expression: Any, extra: tuple[Any, ...] = ()
 ) -> Callable[..., Any]:
-    """Return a numpy function of an expression in a formula's symbols.
+    """Return a function of numbers for an expression in a formula's symbols.
 
     Parameters
     ----------
@@ -42,23 +60,12 @@ def numeric_function(
     Returns
     -------
     callable
-        Taking the values in the order of the parameters.
+        Taking numpy floats, which follow IEEE in divisions, in the order of the parameters.
     """
     constants = expression.atoms(symbolic.Constant)
     plain = expression.xreplace({constant: constant.number for constant in constants})
     symbols = [sympy.Symbol(name, real=True) for name in formula.parameters]
-    words = {
-        "SnapFloor": lambda x: np.floor(x + 1e-9),
-        "SnapCeil": lambda x: -np.floor(1e-9 - x),
-        # else it is rewritten in branches, which fails where an argument may be nan
-        "Heaviside": lambda x, middle=0.5: np.heaviside(x, middle),
-        "NoSlope": lambda count: np.nan * count,
-        "PoissonPmf": poisson.pmf,
-        "PoissonCdf": poisson.cdf,
-        "expm1": np.expm1,
-        "log1p": np.log1p,
-    }
-    made: Callable[..., Any] = sympy.lambdify([*symbols, *extra], plain, modules=[words, "numpy"])
+    made: Callable[..., Any] = sympy.lambdify([*symbols, *extra], plain, modules=[_WORDS, "math"])
     return made
 
 

@@ -299,7 +299,7 @@ def formula(*, symbol: str, unit: str) -> Callable[[Callable[..., Any]], Formula
 
 
 def registry() -> Mapping[str, Formula]:
-    """Return every registered formula by name, in the order of definition.
+    """Return every registered formula, sorted by name.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def registry() -> Mapping[str, Formula]:
     from kvcost.formula.modules import import_all  # noqa: PLC0415 - they import this module
 
     import_all()
-    return MappingProxyType(_REGISTRY)
+    return MappingProxyType(dict(sorted(_REGISTRY.items())))
 
 
 def get(name: str) -> Formula:

@@ -101,6 +101,77 @@ quantity("element_bytes", "e", "byte/element", "bytes of a stored element", (0.5
 quantity("kv_lora_rank", r"d_c", "element/token", "width of the latent", (256, 1024), whole=True)
 quantity("rope_dim", r"d_r", "element/token", "width of the rotary key", (0, 128), whole=True)
 quantity("tokens", "n", "token", "length of the prompt", (16, 1_000_000), whole=True)
+quantity(
+    "head_scale_bytes",
+    r"\sigma_h",
+    "byte/head/token",
+    "bytes of scale kept for one head and token, K and V together",
+    (0, 16),
+)
+quantity("value_bytes", "e_0", "byte/element", "bytes of an element without its scale", (0.5, 1))
+quantity(
+    "quant_block", "q", "element", "elements that share one scale", (16, 128), low=1, whole=True
+)
+quantity("scale_bytes", r"\sigma", "byte", "bytes of one scale", (1, 4))
+quantity("entry_dim", "d_e", "element/entry", "width of a stored entry", (64, 1024), whole=True)
+quantity(
+    "tokens_per_entry",
+    "m",
+    "token/entry",
+    "tokens that share one entry",
+    (1, 128),
+    low=1,
+    whole=True,
+)
+quantity("record_bytes", r"\rho", "byte/entry", "bytes of an engine's record", (100, 1200))
+quantity("quantized_dim", "d_q", "element/entry", "quantized elements of a record", (64, 512))
+quantity("plain_dim", "d_p", "element/entry", "elements of a record kept as they are", (0, 128))
+quantity("plain_element_bytes", "e_p", "byte/element", "bytes of an element kept as it is", (1, 4))
+quantity("pad_bytes", r"\rho_0", "byte/entry", "bytes of a record that hold nothing", (0, 16))
+quantity("block_tokens", "n_b", "token", "tokens of a block", (16, 256), low=1, whole=True)
+quantity("chunk_tokens", "n_c", "token", "tokens of a store's chunk", (64, 512), low=1, whole=True)
+quantity("page_bytes", r"\beta", "byte", "bytes that pages are multiples of", (256, 4096), low=1)
+quantity("layer_groups", "G", "1", "groups of layers that share a pool", (1, 8), whole=True)
+quantity("group_layers", "L_g", "layer", "layers of a group", (1, 64), whole=True)
+quantity(
+    "layer_bytes_per_token", "b_1", "byte/token/layer", "bytes of a token in one layer", (512, 8192)
+)
+quantity(
+    "window", "W", "token", "tokens that a windowed layer keeps at most", (128, 8192), whole=True
+)
+quantity(
+    "window_bytes_per_token",
+    "b_W",
+    "byte/token",
+    "bytes of a token in the windowed layers",
+    (1e3, 1e6),
+)
+quantity("window_bytes", "V_W", "byte", "bytes of the windowed layers", (0, 1e9))
+quantity("state_bytes", "V_s", "byte", "bytes of a request that do not grow", (0, 1e9))
+quantity(
+    "state_elements", "N_s", "element/layer", "recurrent state of a layer", (1e5, 2e6), whole=True
+)
+quantity(
+    "conv_elements", "N_c", "element/layer", "convolution state of a layer", (0, 1e5), whole=True
+)
+quantity("state_element_bytes", "e_s", "byte/element", "bytes of a recurrent state element", (2, 4))
+quantity("conv_element_bytes", "e_c", "byte/element", "bytes of a convolution element", (2, 4))
+quantity("source_tokens", "n_x", "token", "tokens of the encoder", (100, 10_000), whole=True)
+quantity("tensor_ranks", "R_t", "rank", "ranks that split the heads", (1, 64), low=1, whole=True)
+quantity("context_ranks", "R_c", "rank", "ranks that split the tokens", (1, 16), low=1, whole=True)
+quantity("ranks", "R", "rank", "ranks that hold a request", (1, 64), low=1, whole=True)
+quantity(
+    "rank_bytes_per_token", "b_R", "byte/token/rank", "bytes of a token on one rank", (1e3, 1e6)
+)
+
+# What a replica holds
+quantity("accelerators", "G_R", "accelerator", "accelerators of a replica", (1, 64), whole=True)
+quantity("hbm_bytes", "M", "byte/accelerator", "memory of one accelerator", (16e9, 288e9))
+quantity("hbm_share", r"\mu", "1", "share of the memory that the engine may use", (0.5, 1), high=1)
+quantity("weight_bytes", r"\Omega", "byte/copy", "bytes of one copy of the weights", (1e9, 2e12))
+quantity("weight_copies", r"g_\Omega", "copy", "copies of the weights", (1, 8), low=1, whole=True)
+quantity("kv_budget_bytes", r"M_0", "byte", "memory left for KV", (1e9, 2e12))
+quantity("requests", "n_r", "request", "requests that are held at once", (1, 1024), whole=True)
 
 # Recompute
 quantity("new_tokens", "s", "token", "tokens to compute", (16, 200_000), whole=True)
@@ -108,21 +179,82 @@ quantity("cached_tokens", "h", "token", "tokens whose KV is present", (0, 1_000_
 quantity("recompute_seconds", r"T_P", "s", "time to compute the prompt anew", (0.01, 100))
 quantity("prefill_constant", "c", "s", "prefill time that no token causes", (0, 0.2))
 quantity(
-    "prefill_per_token", "a", "s/token", "prefill time of one token, attention aside", (2e-6, 1e-3)
+    "prefill_per_token", "a", "s/token", "prefill time of one token, attention aside", (2e-6, 5e-4)
 )
 quantity(
     "prefill_per_token_squared",
     "a_2",
     "s/token^2",
-    "prefill time of one pair of tokens in attention",
+    "prefill time for the square of the length, which attention causes",
     (0, 1e-9),
 )
 quantity("prefill_floor", "T_0", "s", "least time that a prefill takes", (0, 0.1))
+quantity("active_parameters", r"\Pi", "parameter", "parameters that a token meets", (1e9, 1e12))
+quantity("q_heads", "H_q", "head", "query heads of a layer", (1, 128), whole=True)
+quantity("pairs", "N_2", "token^2", "pairs of a token and one that it attends to", (1e6, 1e11))
+quantity("flops", r"\Phi", "FLOP", "arithmetic to do", (1e12, 1e18))
+quantity("peak_flops", r"\varphi", "FLOP/s/accelerator", "dense peak of one part", (1e14, 5e15))
+quantity("mfu", r"\eta", "1", "share of the peak that is achieved", (0.1, 0.8), high=1)
+quantity(
+    "active_weight_bytes", r"\Omega_a", "byte", "bytes of weights that a step reads", (1e9, 1e12)
+)
+quantity("batch_kv_bytes", "V_b", "byte", "bytes of KV that a step reads", (0, 1e12))
+quantity("hbm_bandwidth", "B_M", "byte/s/accelerator", "peak rate of the memory", (1e12, 8e12))
+quantity("hbm_efficiency", r"\eta_M", "1", "share of it that is achieved", (0.5, 1), high=1)
 
 # Transfer
 quantity("bandwidth", "B", "byte/s", "rate at which KV arrives", (1e8, 1e12))
-quantity("overhead_seconds", "F", "s", "fixed time of a fetch", (0, 2))
+quantity("overhead_seconds", "F", "s", "fixed time of a fetch", (1e-4, 2))
 quantity("kv_bytes_per_token", "b", "byte/token", "bytes that one token adds to the KV", (1e3, 4e6))
+quantity(
+    "hit_tokens", "n_h", "token", "tokens of the prompt that a store holds", (256, 1e6), whole=True
+)
+quantity("local_tokens", "n_l", "token", "tokens that the replica holds", (0, 2048), whole=True)
+quantity("fetched_tokens", "n_f", "token", "tokens that are moved", (0, 1e6), whole=True)
+quantity("client_bandwidth", "B_c", "byte/s/rank", "rate of one rank's client", (1e9, 1e11))
+quantity("rank_balance", r"\beta_R", "1", "slowest rank's rate over the mean", (0.8, 1), high=1)
+quantity("link_bandwidth", "B_l", "byte/s", "rate of the narrowest link of the path", (1e9, 4e11))
+quantity("store_bandwidth", "B_s", "byte/s/shard", "rate of one shard of the store", (1e9, 1e11))
+quantity("shards", "S", "shard", "shards of the store", (1, 64), low=1, whole=True)
+quantity(
+    "shard_efficiency",
+    r"\eta_S",
+    "1",
+    "share of as many single shards that the shards deliver together",
+    (0.3, 1),
+    high=1,
+)
+quantity(
+    "scaling_exponent", r"\gamma", "1", "power of the shards that their rate grows with", (0.5, 1)
+)
+quantity("measured_shards", "S_m", "shard", "shards when it was measured", (2, 64), low=1)
+quantity("measured_speedup", "x_S", "1", "rate of the shards over that of one", (1.1, 64), low=1)
+quantity(
+    "active_engines",
+    "E",
+    "replica",
+    "engines that read the store at once",
+    (1, 64),
+    low=1,
+    whole=True,
+)
+quantity("kv_copies", "C_R", "copy", "copies of the KV that the ranks hold together", (1, 16))
+quantity("fixed_bytes", "V_f", "byte", "bytes of a fetch whatever its length", (0, 1e9))
+quantity("moved_bytes", "V_m", "byte", "bytes that a fetch brings, uncompressed", (1e6, 1e12))
+quantity("seconds_per_byte", r"\tau", "s/byte", "time that a byte of KV takes", (1e-12, 1e-8))
+quantity("compression_ratio", r"\kappa", "1", "bytes before over after compression", (1, 8), low=1)
+quantity("encode_rate", "r_e", "byte/s", "rate of the encoder, uncompressed", (1e9, 1e12))
+quantity("decode_rate", "r_d", "byte/s", "rate of the decoder, uncompressed", (1e9, 1e12))
+quantity("lookup_seconds", "t_q", "s", "time to ask what the store holds", (0, 0.05))
+quantity("keys_per_chunk", "k_c", "key/chunk", "keys of a chunk", (1, 16), low=1, whole=True)
+quantity("keys", "k", "key", "keys that a fetch asks for", (0, 10_000), whole=True)
+quantity("per_key_seconds", "t_k", "s/key", "time that a key takes", (0, 1e-3))
+quantity(
+    "descriptors", r"\delta", "descriptor", "pieces of memory of a fetch", (0, 1e5), whole=True
+)
+quantity(
+    "per_descriptor_seconds", r"t_\delta", "s/descriptor", "time that a piece takes", (0, 1e-4)
+)
 
 # Break-even
 quantity("hit_seconds", "T_H", "s", "time until a fetched prompt is ready", (0.001, 100))

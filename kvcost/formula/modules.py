@@ -8,6 +8,7 @@ __all__ = ["FORMULA_MODULES", "import_all"]
 
 FORMULA_MODULES = (
     "kvcost.model.formulas",
+    "kvcost.hardware.formulas",
     "kvcost.compute.formulas",
     "kvcost.transfer.formulas",
     "kvcost.breakeven.formulas",

@@ -241,7 +241,12 @@ def _unary(
 ) -> Callable[[Num], Num]:
     def apply(value: Num) -> Num:
         if _is_scalar(value):
-            return scalar(value)
+            # a numpy float stays one: dividing by it follows IEEE where Python raises
+            return (
+                np.float64(scalar(float(value)))
+                if isinstance(value, np.floating)
+                else scalar(value)
+            )
         if is_symbolic(value):
             return _symbolic(name)(value)
         return array(value)

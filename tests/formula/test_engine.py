@@ -94,7 +94,12 @@ def test_values_never_raise():
         """Return a root."""
         return ((tokens - new_tokens) / tokens) ** 0.5
 
+    def over_log(*, tokens, new_tokens):
+        """Return a ratio to a logarithm."""
+        return 1 / ops.log(tokens / new_tokens)
+
     divide = formula(symbol="r_1", unit="1")(ratio)
+    assert formula(symbol="r_4", unit="1")(over_log)(tokens=2, new_tokens=2) == math.inf
     assert divide(tokens=1, new_tokens=0) == math.inf
     assert math.isnan(divide(tokens=0, new_tokens=0))
     assert formula(symbol="r_2", unit="1")(power)(tokens=10, new_tokens=1) == math.inf

@@ -121,7 +121,8 @@ def test_values_never_raise(formula):
 @each
 def test_sensitivity_matches_a_difference(formula):
     compared = 0
-    for point in drawn(formula, 5):
+    defined = [point for point in drawn(formula, 300) if math.isfinite(formula(**point))]
+    for point in defined[:5]:
         found = formula.sensitivity(**point)
         for name, elasticity in found.elasticity.items():
             step = 1e-7
