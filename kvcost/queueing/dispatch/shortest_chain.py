@@ -32,6 +32,9 @@ __all__ = ["ShortestQueue", "chain_states", "shortest_queue_chain"]
 
 _NEGLIGIBLE = 1e-18
 _UNSTABLE = 1 - 1e-7
+_SETTLED = 1e-15
+_MOST_DIRECT = 2500
+_MOST_ITERATIONS = 20_000
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,9 +146,7 @@ def _level(
             rates.append(arrival_rate)
         departures = list(state)
         if height <= spread:
-            departures[-1] = 0  # these servers are idle, or as far behind as they may be
-            if depth < height:
-                raise AssertionError("a level holds all its differences")
+            departures[-1] = 0  # these servers are idle
         elif jockeying:
             departures[0] += departures[-1]
             departures[-1] = 0
@@ -244,12 +245,11 @@ def shortest_queue_chain(
         height -= 1
         level = at(height)
         depth = min(spread, height)
-        mass = _below(
+        mass, entering = _below(
             level, upper.down(level).T @ upper_mass, full_mass,
             full=level.index[_full(servers, depth)],
             start=level.index[_start(servers, depth)] if depth else None,
         )  # fmt: skip
-        mass, entering = mass
         pmf[: height + 1] += np.bincount(
             height - level.shortest, weights=mass, minlength=height + 1
         )
@@ -275,15 +275,16 @@ def _top(
     """Return eta and the masses of the lowest of the alike levels, entered at unit rate."""
     from scipy.sparse.linalg import splu  # noqa: PLC0415 - loaded when asked
 
-    down = top.down(top)
     entry = np.zeros(len(top.index))
     entry[top.index[start]] = -1
+    down = top.down(top)
+    eta = float(utilization ** top.states[0].sum())
+    if len(top.index) > _MOST_DIRECT:
+        return _top_by_iteration(top, entry, top.index[full], rate, eta, fixed=jockeying)
 
     def masses(eta: float) -> Array:
         return np.asarray(splu((top.inside + eta * down).T.tocsc()).solve(entry))
 
-    servers = top.states[0].sum()
-    eta = float(utilization**servers)
     mass = masses(eta)
     if jockeying:
         return eta, mass
@@ -292,16 +293,32 @@ def _top(
     eta += last_miss
     for _ in range(100):
         if eta >= _UNSTABLE:
-            return 1.0, mass
+            break
         mass = masses(eta)
         miss = rate * mass[top.index[full]] - eta
-        if abs(miss) <= 1e-15 or miss == last_miss:
+        if abs(miss) <= _SETTLED or miss == last_miss:
             break
         step = -miss * (eta - last) / (miss - last_miss)
         last, last_miss = eta, miss
-        if abs(step) < 1e-16:
-            break
         eta += step
+    return eta, mass
+
+
+def _top_by_iteration(
+    top: _Level, entry: Array, full: int, rate: float, eta: float, *, fixed: bool
+) -> tuple[float, Array]:
+    """Do the same with the band matrix of the level alone, where the whole one fills up."""
+    from scipy.sparse.linalg import splu  # noqa: PLC0415 - loaded when asked
+
+    solved = splu(top.inside.T.tocsc())
+    back = top.down(top).T.tocsr()
+    mass = np.asarray(solved.solve(entry))
+    for _ in range(_MOST_ITERATIONS):
+        if not fixed:
+            eta = float(rate * mass[full])
+        last, mass = mass, np.asarray(solved.solve(entry - eta * (back @ mass)))
+        if np.max(np.abs(mass - last)) <= _SETTLED * np.max(mass):
+            break
     return eta, mass
 
 
