@@ -30,11 +30,14 @@ _ORDERS = (2, 3, 4, 6)
 _MOMENT_WEIGHT, _REST_WEIGHT, _THIRD_WEIGHT = 30.0, 3.0, 0.5
 _GAP = 1.02
 """Rates of neighbouring phases differ at least by this factor, so that no term cancels."""
-_GOOD = 1e-6
-_STARTS = ((6.0, 1.5), (3.0, 0.5), (15.0, 3.0), (2.0, -1.5))
-_MOST_CALLS = 60
-_FINE, _COARSE = 0.004, 0.1
-_LOWEST = 1e-7
+_GOOD = 5e-5
+_STARTS = ((6.0, 1.5), (3.0, 0.5), (15.0, 3.0), (2.0, -1.5), (3.0, 3.0))
+_MOST_CALLS = 150
+_BUDGET = 450
+_FINE, _COARSE = 0.004, 0.125
+_LOWEST, _HIGHEST = 1e-5, 1e5
+_NUDGE = 1e-5
+_FARTHEST = 25.0
 
 
 @dataclass(frozen=True)
@@ -109,7 +112,7 @@ def fit_phases(service: Service, *, servers: int, phases: int) -> PhaseFit:
     -----
     Least squares on the logarithms of the first two moments (weight 30), of ``g_k`` at k = 2, 3, 4,
     6 and c (weight 3) and of the third moment (weight 0.5): the moments are to hold exactly, the
-    rests as well as the phases allow, the third moment breaks ties. Best of up to four starts.
+    rests as well as the phases allow, the third moment breaks ties. Best of up to five starts.
 
     References
     ----------
@@ -128,7 +131,8 @@ def fit_phases(service: Service, *, servers: int, phases: int) -> PhaseFit:
         grid=_grid(1.0, _COARSE),
         phases=phases,
     )
-    best, cost = None, math.inf
+    best: Array | None = None
+    cost, calls = math.inf, 0
     slowest = 1.0 / max(service.moment(3) / (3.0 * service.moment(2)), 0.3)
     for spread, tilt in _STARTS:
         start = np.concatenate(
@@ -138,16 +142,15 @@ def fit_phases(service: Service, *, servers: int, phases: int) -> PhaseFit:
                 [-tilt * (phases - 1 - i) for i in range(phases - 1)],
             ]
         )
-        found = least_squares(
-            goal.misses, start, bounds=(-25.0, 25.0), max_nfev=_MOST_CALLS, xtol=1e-10, ftol=1e-10
-        )
+        found = least_squares(goal.misses, start, goal.slopes, method="lm", max_nfev=_MOST_CALLS)
         if found.cost < cost:
             best, cost = found.x, float(found.cost)
-        if cost < _GOOD:
+        calls += found.nfev
+        if cost < _GOOD or calls > _BUDGET:
             break
     assert best is not None
-    rates, start = goal.law(best)
-    rates = rates * float(np.sum(_terms(rates, start) / rates))
+    rates, start = (part[0] for part in goal.law(best[None, :]))
+    rates = rates * float(np.sum(_terms(rates[None, :], start[None, :]) / rates))
     generator = np.diag(-rates) + np.diag(rates[:-1], 1)
     return PhaseFit(law=PhaseType(initial=start, generator=generator), cost=cost)
 
@@ -164,58 +167,72 @@ class _Goal:
     phases: int
 
     def law(self, parameters: Array) -> tuple[Array, Array]:
-        """Return rates and initial probabilities from unbounded parameters."""
+        """Return rates and initial probabilities of each row of unbounded parameters."""
         n = self.phases
-        factors = _GAP + np.exp(parameters[1:n])
-        rates = math.exp(parameters[0]) * np.concatenate([[1.0], np.cumprod(factors)])
-        odds = np.append(parameters[n:], 0.0)
-        odds = np.exp(odds - odds.max())
-        return rates, odds / odds.sum()
+        parameters = np.clip(parameters, -_FARTHEST, _FARTHEST)
+        factors = _GAP + np.exp(parameters[:, 1:n])
+        slowest = np.exp(parameters[:, :1])
+        rates = np.concatenate([slowest, slowest * np.cumprod(factors, axis=1)], axis=1)
+        odds = np.concatenate([parameters[:, n:], np.zeros((len(parameters), 1))], axis=1)
+        odds = np.exp(odds - odds.max(axis=1, keepdims=True))
+        return rates, odds / odds.sum(axis=1, keepdims=True)
 
     def misses(self, parameters: Array) -> Array:
         """Return the weighted misses."""
+        return np.asarray(self._misses(parameters[None, :])[0])
+
+    def slopes(self, parameters: Array) -> Array:
+        """Return the derivatives of the misses, by central differences in one go."""
+        steps = _NUDGE * np.eye(parameters.size)
+        both = self._misses(np.concatenate([parameters + steps, parameters - steps]))
+        half = parameters.size
+        return np.asarray((both[:half] - both[half:]).T / (2.0 * _NUDGE))
+
+    def _misses(self, parameters: Array) -> Array:
         rates, start = self.law(parameters)
-        terms = _terms(rates, start) / rates
-        first = float(terms.sum())
+        means = _terms(rates, start) / rates
+        first = means.sum(axis=1)
         x, step = self.grid
-        rest = np.exp(-np.multiply.outer(x, rates)) @ (terms / first)
+        tails = np.exp(-rates[:, None, :] * x[None, :, None])
+        rest = np.einsum("bxn,bn->bx", tails, means / first[:, None])
         found = _rests(rest, x, step, self.orders)
-        moments = np.array([first, 2 * np.sum(terms / rates), 6 * np.sum(terms / rates**2)])
-        logs = np.log(np.maximum(moments, 1e-300))
-        return np.concatenate(
+        second, third = 2.0 * (means / rates).sum(axis=1), 6.0 * (means / rates**2).sum(axis=1)
+        logs = np.log(np.maximum(np.column_stack([first, second, third]), 1e-300))
+        return np.column_stack(
             [
-                [_MOMENT_WEIGHT * logs[0], _MOMENT_WEIGHT * (logs[1] - self.second)],
+                _MOMENT_WEIGHT * logs[:, 0],
+                _MOMENT_WEIGHT * (logs[:, 1] - self.second),
                 _REST_WEIGHT * (np.log(found) - self.rests),
-                [_THIRD_WEIGHT * (logs[2] - self.third)],
+                _THIRD_WEIGHT * (logs[:, 2] - self.third),
             ]
         )
 
 
 def _grid(mean: float, step: float) -> tuple[Array, float]:
     """Return points whose logarithms are evenly spaced, and their distance."""
-    logs = np.arange(math.log(_LOWEST), math.log(1e6), step)
+    logs = np.arange(math.log(_LOWEST), math.log(_HIGHEST), step)
     return mean * np.exp(logs), step
 
 
 def _rests(survival: Array, x: Array, step: float, orders: NDArray[np.int64] | list[int]) -> Array:
-    """Return the integrals of powers of a survival, by the trapezoidal rule over log x.
+    """Return the integrals of powers of survivals, by the trapezoidal rule over log x.
 
-    The integrand is smooth and vanishes at both ends, so that the rule converges fast; what lies
-    below the first point, where the survival is 1, is added.
+    The integrand is smooth and vanishes at the upper end, so that the rule converges fast; what
+    lies below the first point, where the survival is 1, is added.
     """
     logs = np.log(np.clip(survival, 1e-300, 1.0))
-    powers = np.exp(np.multiply.outer(np.asarray(orders, dtype=float), logs))
-    return np.asarray(step * (powers @ x) - step * x[0] / 2.0 + x[0])
+    powers = np.exp(logs[..., None, :] * np.asarray(orders, dtype=float)[:, None])
+    return np.asarray(step * (powers @ x) + x[0] * (1.0 - step / 2.0))
 
 
 def _terms(rates: Array, start: Array) -> Array:
-    """Return the weights of the exponentials that sum to the survival of a Coxian law."""
+    """Return the weights of the exponentials that sum to the survival of Coxian laws."""
     # started in phase i, the phases i, i+1, ... follow one another: a hypoexponential time
-    n = rates.size
-    found = np.zeros(n)
+    n = rates.shape[1]
+    difference = rates[:, :, None] - rates[:, None, :] + np.eye(n)
+    ratio = rates[:, :, None] / difference  # of k and j: 1 / (1 - rate j / rate k)
+    ratio[:, np.arange(n), np.arange(n)] = 1.0
+    found = np.zeros_like(rates)
     for i in range(n):
-        tail = rates[i:]
-        ratio = tail[:, None] / (tail[:, None] - tail[None, :] + np.eye(n - i))
-        np.fill_diagonal(ratio, 1.0)
-        found[i:] += start[i] * ratio.prod(axis=0)
+        found[:, i:] += start[:, i : i + 1] * ratio[:, i:, i:].prod(axis=1)
     return found

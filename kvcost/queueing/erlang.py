@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import os
-from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvcost.ops import poisson
+from kvcost.queueing.exponential_tail import ExponentialTail
 from kvcost.queueing.result import Wait, exact_wait
 from kvcost.queueing.validation import load_of, positive
 
@@ -316,32 +316,6 @@ def mmc_wait_quantile(
         value = np.where((rho >= 1) & np.isfinite(value), np.inf, value)
         inside = (p > 0) & (p < 1) & (mean >= 0) & np.isfinite(mean)
         return _scalar_out(np.where(inside, value, np.nan))
-
-
-@dataclass(frozen=True, kw_only=True)
-class ExponentialTail:
-    """A wait that is zero or, with some probability, exponential.
-
-    Attributes
-    ----------
-    probability : float
-        Probability to wait at all.
-    rate : float
-        Rate of the exponential part [1/s].
-    """
-
-    probability: float
-    rate: float
-
-    def survival(self, t: float) -> float:
-        """Return the probability that the wait exceeds `t` seconds."""
-        return self.probability * math.exp(-self.rate * t)
-
-    def quantile(self, p: float) -> float:
-        """Return the wait that a share `p` does not exceed [s]."""
-        if self.probability <= 1.0 - p:
-            return 0.0
-        return math.log(self.probability / (1.0 - p)) / self.rate
 
 
 def mmc(

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvcost.queueing import phase
 from kvcost.queueing.deterministic import mdc
 from kvcost.queueing.erlang import mmc
-from kvcost.queueing.qbd import MOST_STATES, mphc
+from kvcost.queueing.qbd import mphc
 from kvcost.queueing.service import Deterministic, Exponential, require_finite_variance
 from kvcost.queueing.single import mg1
 from kvcost.queueing.validation import load_of
@@ -86,13 +85,23 @@ def mgc(
         return mdc(servers=count, mean_service=service.mean, utilization=rho)
     if count == 1:
         return mg1(service=service, utilization=rho)
-    law = service.phase_type()
-    if law is not None and phase.state_count(services=count, phases=law.phases) <= MOST_STATES:
-        return mphc(servers=count, service=law, utilization=rho)
-    if service.scv <= 1:
-        from kvcost.queueing.moments import scv_at_most_one  # noqa: PLC0415 - loaded when asked
+    return _by_shape(service, count, rho)
 
-        return scv_at_most_one(servers=count, utilization=rho, service=service)
+
+def _by_shape(service: Service, servers: int, rho: float) -> Wait:
+    """Return the wait at many servers for a law that is neither exponential nor deterministic."""
+    law = service.phase_type()
+    if law is not None:
+        from kvcost.queueing.large import exact_states, large_servers  # noqa: PLC0415 - when asked
+
+        if exact_states(servers=servers, phases=law.phases):
+            return mphc(servers=servers, service=law, utilization=rho)
+        if law.phases <= 2:
+            return large_servers(servers=servers, service=law, utilization=rho)
+    if service.scv <= 1:
+        from kvcost.queueing.skew import scv_at_most_one  # noqa: PLC0415 - loaded when asked
+
+        return scv_at_most_one(servers=servers, utilization=rho, service=service)
     from kvcost.queueing.coxian import fitted_coxian  # noqa: PLC0415 - loaded when asked
 
-    return fitted_coxian(servers=count, utilization=rho, service=service)
+    return fitted_coxian(servers=servers, utilization=rho, service=service)

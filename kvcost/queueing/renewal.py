@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
-from kvcost.queueing.erlang import ExponentialTail
+from kvcost.queueing.exponential_tail import ExponentialTail
 from kvcost.queueing.result import Wait, exact_wait
 from kvcost.queueing.validation import load_of, positive
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from numbers import Real
+from typing import NamedTuple
 
 from kvcost.errors import InvalidValueError, UnstableError
 
@@ -188,8 +188,7 @@ def whole(field: str, value: object, *, least: int = 1) -> int:
     return int(number)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Load:
+class Load(NamedTuple):
     """Arrivals at servers, checked to be stable.
 
     Attributes

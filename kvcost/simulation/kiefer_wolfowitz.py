@@ -131,7 +131,8 @@ def _kernel() -> Callable[..., Any]:
         import numba  # noqa: PLC0415 - slow to load
     except ImportError:
         return _advance
-    return numba.njit(_advance)  # type: ignore[no-any-return]
+    compiled: Callable[..., Any] = numba.njit(_advance)
+    return compiled
 
 
 def simulate_queue(

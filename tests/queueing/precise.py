@@ -24,6 +24,7 @@ CASES = (
     ("balanced", 4.0, 4, 0.98),
     ("balanced", 4.0, 32, 0.3),
     ("lognormal-like", 9.0, 32, 0.3),
+    ("erlang-2", 0.5, 64, 0.3),
     ("balanced", 4.0, 64, 0.3),
     ("lognormal-like", 4.0, 64, 0.3),
 )
