@@ -218,7 +218,7 @@ class Formula:
 
         return lambda_text(self, in_file=in_file)
 
-    def vega(self, names: Mapping[str, str] | None = None) -> str:
+    def vega(self, names: Mapping[str, str | float] | None = None) -> str:
         """Return a Vega expression; see `kvcost.formula.printing.vega.vega_text`."""
         from kvcost.formula.printing.vega import vega_text  # noqa: PLC0415
 

@@ -237,6 +237,10 @@ def test_vega_text(bandwidth):
     )
 
 
+def test_vega_takes_numbers_too(bandwidth):
+    assert "(0.33)" in bandwidth.vega({"overhead_seconds": 0.33})
+
+
 def test_what_a_language_cannot_say_is_refused():
     import sympy
 
