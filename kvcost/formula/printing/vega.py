@@ -103,4 +103,4 @@ def vega_text(formula: Formula, names: Mapping[str, str | float] | None = None) 
                 remedy=f"use {', '.join(formula.parameters)}",
             )
         written[name] = f"({text if isinstance(text, str) else repr(float(text))})"
-    return VegaPrinter(formula.name, written).text(formula.trace())
+    return VegaPrinter(formula.name, written).guarded(formula)
