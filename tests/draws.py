@@ -35,7 +35,11 @@ def drawn(formula: Formula, count: int) -> list[dict[str, float]]:
 def edges(formula: Formula) -> list[dict[str, float]]:
     """Return inputs at the ends of the typical ranges and at the finite ends of the domains."""
     ends = {
-        name: sorted({quantity.low, *quantity.typical} | ({quantity.high} - {math.inf}))
+        name: sorted(
+            bound
+            for bound in {quantity.low, *quantity.typical, quantity.high}
+            if math.isfinite(bound)
+        )
         for name, quantity in formula.parameters.items()
     }
     middle = drawn(formula, 1)[0]
@@ -44,3 +48,14 @@ def edges(formula: Formula) -> list[dict[str, float]]:
     high = {name: values[-1] for name, values in ends.items()}
     pairs = [{**middle, a: ends[a][0], b: ends[b][0]} for a, b in itertools.combinations(ends, 2)]
     return [low, high, *single, *pairs]
+
+
+def outside(formula: Formula) -> list[dict[str, float]]:
+    """Return inputs of which one is outside its domain; the formula has no value there."""
+    middle = drawn(formula, 1)[0]
+    points = []
+    for name, quantity in formula.parameters.items():
+        for bound, step in ((quantity.low, -1.0), (quantity.high, 1.0)):
+            if math.isfinite(bound):
+                points.append({**middle, name: bound + step})
+    return points

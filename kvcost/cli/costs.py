@@ -21,6 +21,7 @@ __all__ = [
     "transfer_path",
 ]
 
+_BF16_BYTES = 2.0
 _FEWEST_PARAMETERS = 1e6
 _MOST_PARAMETERS = 1e17
 
@@ -50,6 +51,9 @@ def add_prefill_flags(parser: argparse.ArgumentParser) -> None:
         "--mfu", metavar="SHARE", help=f"share of peak FLOP/s reached (assumed {STUDY_MFU})"
     )
     hardware.add_argument("--compute-dtype", metavar="DTYPE", help="dtype of the arithmetic (bf16)")
+    hardware.add_argument(
+        "--bytes-per-weight", metavar="X", help="to see whether the weights fit (2, as bf16)"
+    )
     hardware.add_argument(
         "--active-parameters", metavar="N", help="parameters a token passes through, as 40e9"
     )
@@ -143,6 +147,7 @@ def _from_hardware(
             provenance=Provenance.ASSUMED,
         )
         notes.append(f"{stated:g} active parameters are yours")
+    notes += _check_fit(args, spec, gpus)
     if args.mfu is None:
         notes.append(f"MFU {STUDY_MFU} is assumed; --mfu states what you measured")
     if args.compute_dtype is None:
@@ -158,6 +163,34 @@ def _from_hardware(
         count_attention=not args.no_attention,
     )
     return curve, notes
+
+
+def _check_fit(args: argparse.Namespace, spec: ModelSpec, gpus: int) -> list[str]:
+    """Refuse weights that do not fit, and return notes on what was assumed of them."""
+    from kvcost.errors import CapacityError  # noqa: PLC0415
+    from kvcost.hardware import Replica, accelerator  # noqa: PLC0415
+    from kvcost.units import parse_ratio  # noqa: PLC0415
+
+    if spec.total_parameters is None:
+        return ["whether the weights fit was not checked: their number is not known"]
+    each = _BF16_BYTES
+    if args.bytes_per_weight is not None:
+        each = parse_ratio(args.bytes_per_weight, field="--bytes-per-weight", maximum=8)
+    replica = Replica(
+        accelerator=accelerator(args.accelerator),
+        count=gpus,
+        tp=gpus,
+        weight_bytes=spec.total_parameters * each,
+        bytes_per_weight=each,
+    )
+    try:
+        replica.check_fit()
+    except CapacityError as error:
+        remedy = f"{error.remedy} (--gpus, --bytes-per-weight)"
+        raise CapacityError(what=error.what, limit=error.limit, remedy=remedy) from None
+    if args.bytes_per_weight is None:
+        return ["the weights fit in bf16; --bytes-per-weight checks another size"]
+    return []
 
 
 def _parameters(text: str) -> float:

@@ -66,7 +66,7 @@ def _check_kind(kind: str) -> None:
 
 def _names(kind: str) -> tuple[str, ...]:
     if kind == "model":
-        from kvcost.model.config import catalogue_names  # noqa: PLC0415
+        from kvcost.model import catalogue_names  # noqa: PLC0415
 
         return tuple(catalogue_names())
     from kvcost import facts  # noqa: PLC0415

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import threading
 from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Formula", "formula", "get", "registry"]
 
 _REGISTRY: dict[str, Formula] = {}
+
+_inside = threading.local()
+"""Whether this thread is evaluating a formula: a formula called by another is part of it."""
 
 _CELL_REFERENCE = re.compile(r"[A-Za-z]{1,3}[0-9]+|[rRcC]")
 
@@ -64,6 +68,7 @@ class Formula:
         self.__signature__ = inspect.signature(function)
         self.parameters: Mapping[str, Quantity] = MappingProxyType(self._known_parameters())
         self._names = frozenset(self.parameters)
+        self._domains = tuple((name, (q.low, q.high)) for name, q in self.parameters.items())
         parse_unit(unit)
 
     def _known_parameters(self) -> dict[str, Quantity]:
@@ -83,25 +88,39 @@ class Formula:
     def _fail(self, problem: str) -> None:
         raise FormulaError(formula=self.name, problem=problem)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (get, (self.name,))
+
     def __repr__(self) -> str:
         return f"<formula {self.name}({', '.join(self.parameters)}) [{self.unit}]>"
 
     def __call__(self, **arguments: Any) -> Any:
-        """Return the value for numbers or arrays; scalars in, float out."""
+        """Return the value for numbers or arrays; scalars in, float out.
+
+        Outside the glossary's domain of any argument the value is nan.
+        """
         scalar = True
         for name, value in arguments.items():
             kind = type(value)
             if kind is float:
                 continue
-            if kind is int:
-                arguments[name] = float(value)
-            elif is_symbolic(value):
+            if is_symbolic(value):
                 return self._traced_call(arguments)
-            else:
-                arguments[name] = number = self._number(name, value)
-                scalar = scalar and not isinstance(number, np.ndarray)
+            arguments[name] = number = self._number(name, value)
+            scalar = scalar and not isinstance(number, np.ndarray)
         if arguments.keys() != self._names:
             self._refuse_names(arguments)
+        if getattr(_inside, "formula", False):
+            # the domain is that of the formula which was asked for, as in its cell and its chart
+            return self._value(arguments, scalar=scalar)
+        _inside.formula = True
+        try:
+            value = self._value(arguments, scalar=scalar)
+        finally:
+            _inside.formula = False
+        return self._in_domain(arguments, value)
+
+    def _value(self, arguments: dict[str, Any], *, scalar: bool) -> Any:
         if scalar:
             return self._scalar_value(arguments)
         with np.errstate(all="ignore"):
@@ -110,6 +129,17 @@ class Formula:
         if np.shape(result) != shape:
             result = np.broadcast_to(result, shape).copy()
         return result
+
+    def _in_domain(self, arguments: dict[str, Any], value: Any) -> Any:
+        for name, (low, high) in self._domains:
+            given = arguments[name]
+            if isinstance(given, np.ndarray):
+                # one comparison an array where all is well; nan fails both
+                if given.size and not (given.min() >= low and given.max() <= high):
+                    value = np.where((given >= low) & (given <= high), value, np.nan)
+            elif not low <= given <= high:
+                value = np.full(np.shape(value), np.nan) if np.ndim(value) else np.nan
+        return value
 
     def _scalar_value(self, arguments: dict[str, Any]) -> float:
         try:
@@ -134,8 +164,11 @@ class Formula:
 
     def _number(self, name: str, value: Any) -> Any:
         if isinstance(value, Real) and not isinstance(value, bool):
-            return float(value)
-        if not isinstance(value, (bool, str, bytes)):
+            try:
+                return float(value)
+            except OverflowError:
+                pass
+        elif not isinstance(value, (bool, str, bytes)):
             array = np.asarray(value)
             if array.dtype.kind in "fiu":
                 return array.astype(float) if array.ndim else float(array)
@@ -218,7 +251,7 @@ class Formula:
 
         return lambda_text(self, in_file=in_file)
 
-    def vega(self, names: Mapping[str, str] | None = None) -> str:
+    def vega(self, names: Mapping[str, str | float] | None = None) -> str:
         """Return a Vega expression; see `kvcost.formula.printing.vega.vega_text`."""
         from kvcost.formula.printing.vega import vega_text  # noqa: PLC0415
 
@@ -331,11 +364,11 @@ def get(name: str) -> Formula:
         Listing the nearest names.
     """
     known = registry()
-    if name not in known:
+    if not isinstance(name, str) or name not in known:
         raise UnknownNameError(
             kind="formula",
-            name=name,
-            nearest=nearest_names(name, known),
+            name=str(name),
+            nearest=nearest_names(str(name), known),
             remedy="kvcost.formula.registry() lists them all",
         )
     return known[name]

@@ -177,7 +177,7 @@ quantity("requests", "n_r", "request", "requests that are held at once", (1, 102
 quantity("new_tokens", "s", "token", "tokens to compute", (16, 200_000), whole=True)
 quantity("cached_tokens", "h", "token", "tokens whose KV is present", (0, 1_000_000), whole=True)
 quantity("recompute_seconds", r"T_P", "s", "time to compute the prompt anew", (0.01, 100))
-quantity("prefill_constant", "c", "s", "prefill time that no token causes", (0, 0.2))
+quantity("prefill_constant", "c", "s", "prefill time that no token causes", (0, 0.2), low=-math.inf)
 quantity(
     "prefill_per_token", "a", "s/token", "prefill time of one token, attention aside", (2e-6, 5e-4)
 )
@@ -204,7 +204,8 @@ quantity("hbm_efficiency", r"\eta_M", "1", "share of it that is achieved", (0.5,
 
 # Transfer
 quantity("bandwidth", "B", "byte/s", "rate at which KV arrives", (1e8, 1e12))
-quantity("overhead_seconds", "F", "s", "fixed time of a fetch", (1e-4, 2))
+# fitted to measurements, both this and the constant of prefill may come out negative
+quantity("overhead_seconds", "F", "s", "fixed time of a fetch", (1e-4, 2), low=-math.inf)
 quantity("kv_bytes_per_token", "b", "byte/token", "bytes that one token adds to the KV", (1e3, 4e6))
 quantity(
     "hit_tokens", "n_h", "token", "tokens of the prompt that a store holds", (256, 1e6), whole=True

@@ -6,7 +6,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kvcost.model.config import load, parse_config
+    from kvcost.model.config import catalogue_names, load, parse_config
     from kvcost.model.dtypes import INDEX_DTYPES, KV_DTYPES, STATE_DTYPES, KVDtype, kv_dtype
     from kvcost.model.parallel import Ranks, stage_layers
     from kvcost.model.pool import Pool, equal_page_pool
@@ -50,6 +50,7 @@ __all__ = [
     "Record",
     "RecurrentLayers",
     "WindowedLatentLayers",
+    "catalogue_names",
     "equal_page_pool",
     "index_record",
     "kv_bytes_per_token",
@@ -61,6 +62,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "catalogue_names": "config",
     "load": "config",
     "parse_config": "config",
     "INDEX_DTYPES": "dtypes",

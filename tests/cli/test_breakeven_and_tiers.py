@@ -141,6 +141,13 @@ def test_budgets_set_the_exit_code(run):
             (*PLAIN, "--accelerator", "b300"),
             "add --gpus N",
         ),
+        (
+            ("tiers", "llama-3.3-70b", "--accelerator", "h100", "--gpus", "1"),
+            "weights 141.2 GB exceed 80.0 GB of HBM on 1 x H100: use at least 2 accelerators or "
+            "1 byte per weight (--gpus, --bytes-per-weight)",
+        ),
+        ((*PLAIN, "--accelerator", "l4", "--gpus", "99", "--compute-dtype", "fp4"), "fp4 peak"),
+        ((*PLAIN, "--accelerator", "b300", "--gpus", "8", "--mfu", "2"), "--mfu 2"),
         ((*PLAIN, "--gpuss", "8"), "the nearest are --gpus"),
         (("tiers", "glm-5.3", "--prefill", "1k=1s", "--set", "hbm"), "the nearest are"),
         (("tiers", "glm-5.3", "--prefill", "1k=1s", "--tier", "x"), "lab=3 GB/s"),

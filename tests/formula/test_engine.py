@@ -70,7 +70,7 @@ def test_constant_result_still_has_the_shape_of_its_input():
     assert made(tokens=[1.0, 2.0, 3.0]).tolist() == [2.0, 2.0, 2.0]
 
 
-@pytest.mark.parametrize("bad", ["3", True, None, [1, "x"], object(), 1j, b"1"])
+@pytest.mark.parametrize("bad", ["3", True, None, [1, "x"], object(), 1j, b"1", 10**400])
 def test_what_is_no_number_is_refused(bandwidth, bad):
     with pytest.raises(InvalidValueError, match=r"tokens .* is no number in token"):
         bandwidth(**{**AT, "tokens": bad})
@@ -188,7 +188,7 @@ def test_a_constant_carries_its_unit():
     made = formula(symbol="n_1", unit="token")(less_one)
     made.check_units()
     assert made(tokens=5) == 4.0
-    assert made.excel(cells={"tokens": "B3"}) == "=IFERROR(MAX(B3-1,0),NA())"
+    assert made.excel(cells={"tokens": "B3"}) == "=IFERROR(IF(B3>=0,MAX(B3-1,0),NA()),NA())"
     assert made.inverse("tokens")(result=4.0) == (5.0,)
 
 
@@ -202,8 +202,9 @@ def test_unit_expressions():
 def test_sheet_text(bandwidth):
     cells = {"tokens": "B3", "recompute_seconds": "Inputs!$C$4"}
     assert bandwidth.excel(cells=cells) == (
-        "=IFERROR(IF(kv_overhead_seconds-Inputs!$C$4<0,kv_bytes_per_token*B3/"
-        "(Inputs!$C$4-kv_overhead_seconds),NA()),NA())"
+        "=IFERROR(IF(AND(B3>=0,kv_bytes_per_token>=0,Inputs!$C$4>=0),"
+        "IF(kv_overhead_seconds-Inputs!$C$4<0,kv_bytes_per_token*B3/"
+        "(Inputs!$C$4-kv_overhead_seconds),NA()),NA()),NA())"
     )
     assert bandwidth.excel_lambda(in_file=True).startswith("_xlfn.LAMBDA(_xlpm.tokens,")
 
@@ -232,9 +233,14 @@ def test_unknown_cells_are_refused(bandwidth):
 
 def test_vega_text(bandwidth):
     assert bandwidth.vega({"overhead_seconds": "datum.x"}) == (
+        "((((tokens>=0)&&(kv_bytes_per_token>=0)&&(recompute_seconds>=0)))?("
         "(((datum.x)-recompute_seconds<0)?(kv_bytes_per_token*tokens/"
-        "(recompute_seconds-(datum.x))):((0/0)))"
+        "(recompute_seconds-(datum.x))):((0/0)))):((0/0)))"
     )
+
+
+def test_vega_takes_numbers_too(bandwidth):
+    assert "(0.33)" in bandwidth.vega({"overhead_seconds": 0.33})
 
 
 def test_what_a_language_cannot_say_is_refused():

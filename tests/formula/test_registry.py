@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import math
+import pickle
 import re
 
 import mpmath
@@ -14,7 +16,7 @@ from numpydoc.docscrape import NumpyDocString
 from kvcost.errors import NotExpressibleError
 from kvcost.formula import GLOSSARY, registry
 from kvcost.ops import SNAP, symbolic
-from tests.draws import drawn
+from tests.draws import drawn, outside
 
 FORMULAS = list(registry().values())
 each = pytest.mark.parametrize("formula", FORMULAS, ids=lambda formula: formula.name)
@@ -116,6 +118,22 @@ def test_values_never_raise(formula):
         value = formula(**dict.fromkeys(formula.parameters, bad))
         assert type(value) is float
         assert formula(**dict.fromkeys(formula.parameters, np.array([bad, 1.0]))).shape == (2,)
+
+
+@each
+def test_outside_the_domain_is_nan(formula):
+    points = outside(formula)
+    assert points
+    for point in points:
+        assert math.isnan(formula(**point)), point
+        lifted = {name: np.array([value, value]) for name, value in point.items()}
+        assert np.isnan(formula(**lifted)).all(), point
+
+
+@each
+def test_survives_pickling(formula):
+    assert pickle.loads(pickle.dumps(formula)) is formula
+    assert copy.deepcopy(formula) is formula
 
 
 @each

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kvcost.formula import registry
-from tests.draws import drawn, edges
+from tests.draws import drawn, edges, outside
 from tests.sheets.engines import ENGINES, SENTINEL, Block, read, write
 
 TOLERANCE = 1e-9
@@ -17,7 +17,7 @@ DRAWN = 100
 def _blocks():
     made = {}
     for number, (name, formula) in enumerate(registry().items()):
-        points = drawn(formula, DRAWN) + edges(formula)
+        points = drawn(formula, DRAWN) + edges(formula) + outside(formula)
         rows = [[point[parameter] for parameter in formula.parameters] for point in points]
         made[name] = Block(f"f{number}", list(formula.parameters), rows)
     return made

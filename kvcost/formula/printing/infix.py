@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -12,6 +13,8 @@ from kvcost.ops import symbolic
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from kvcost.formula.core import Formula
 
 __all__ = ["SERIES_BELOW", "InfixPrinter"]
 
@@ -63,6 +66,20 @@ class InfixPrinter(ABC):
     @abstractmethod
     def special(self, value: Any) -> str:
         """Return infinity or nan."""
+
+    def guarded(self, formula: Formula) -> str:
+        """Return the text of a formula that is no number outside its parameters' domain."""
+        bounds = []
+        for name, quantity in formula.parameters.items():
+            for word, bound in ((">=", quantity.low), ("<=", quantity.high)):
+                if math.isfinite(bound):
+                    limit = self.text(sympy.Float(bound))
+                    bounds.append(f"{self.names[name]}{self.relations[word]}{limit}")
+        text = self.text(formula.trace())
+        if not bounds:
+            return text
+        condition = self.joined("and", bounds) if len(bounds) > 1 else bounds[0]
+        return self.choice(condition, text, self.special(sympy.nan))
 
     # The walk
 

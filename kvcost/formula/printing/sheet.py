@@ -130,7 +130,7 @@ class SheetPrinter(InfixPrinter):
 
 
 def _body(formula: Formula, names: Mapping[str, str]) -> str:
-    return f"IFERROR({SheetPrinter(formula.name, names).text(formula.trace())},NA())"
+    return f"IFERROR({SheetPrinter(formula.name, names).guarded(formula)},NA())"
 
 
 def cell_text(formula: Formula, cells: Mapping[str, str] | None = None) -> str:

@@ -70,14 +70,14 @@ class VegaPrinter(InfixPrinter):
         return super()._call(node)
 
 
-def vega_text(formula: Formula, names: Mapping[str, str] | None = None) -> str:
+def vega_text(formula: Formula, names: Mapping[str, str | float] | None = None) -> str:
     """Return a formula as a Vega expression.
 
     Parameters
     ----------
     formula : Formula
         A registered formula.
-    names : mapping of str to str, optional
+    names : mapping of str to str or float, optional
         What to write for a parameter, such as ``datum.tokens`` or a number; by default its name,
         which a chart's parameter can carry.
 
@@ -102,5 +102,5 @@ def vega_text(formula: Formula, names: Mapping[str, str] | None = None) -> str:
                 bound=f"is no parameter of {formula.name}",
                 remedy=f"use {', '.join(formula.parameters)}",
             )
-        written[name] = f"({text})"
-    return VegaPrinter(formula.name, written).text(formula.trace())
+        written[name] = f"({text if isinstance(text, str) else repr(float(text))})"
+    return VegaPrinter(formula.name, written).guarded(formula)
