@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from kvcost.queueing import Service, Wait
     from kvcost.queueing.burst import BurstWait
+    from kvcost.queueing.burst.case import Arrivals
 
 __all__ = ["configure", "run"]
 
@@ -154,7 +155,7 @@ def _burst(args: argparse.Namespace) -> tuple[Wait, list[str]]:
     from kvcost.queueing.burst import burst  # noqa: PLC0415
     from kvcost.units import parse_tokens  # noqa: PLC0415
 
-    arrivals = args.arrivals or "even"
+    arrivals: Arrivals = args.arrivals or "even"
     window = _seconds(args.over, "--over", allow_zero=True)
     if window is None:
         if arrivals != "batch":
@@ -201,7 +202,7 @@ def _over_laws(args: argparse.Namespace, answer: Callable[[Service], BurstWait])
             subject="the burst",
             remedy="add --distribution deterministic, or --service-scv X",
         )
-    if scv == 0 or scv == 1:
+    if scv in {0, 1}:
         return answer(named_law("deterministic" if scv == 0 else "exponential", mean=mean))
     if third is not None and scv > 1:
         return answer(HyperExponential.three_moments(mean=mean, scv=scv, third=third))
@@ -265,8 +266,9 @@ def _report(wait: Wait, notes: list[str]) -> Report:
     mean = "not determined" if wait.mean is None else format_seconds(wait.mean)
     rows = [("mean wait", mean)]
     if wait.mean is None:
-        rows.append(("  between", f"{format_seconds(wait.mean_low)} and "
-                     f"{format_seconds(wait.mean_high)}"))
+        rows.append(
+            ("  between", f"{format_seconds(wait.mean_low)} and {format_seconds(wait.mean_high)}")
+        )
     rows += [
         (f"{name} of the wait", format_seconds(data[name]))
         for name in _PERCENTILES

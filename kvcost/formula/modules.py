@@ -15,6 +15,7 @@ FORMULA_MODULES = (
     "kvcost.queueing.formulas",
     "kvcost.queueing.approximations",
     "kvcost.queueing.burst.formulas",
+    "kvcost.queueing.dispatch.formulas",
 )
 """Every module that registers formulas; named, not imported, since they build on this package."""
 

@@ -9,9 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from kvcost.queueing.coxian import fitted_coxian
     from kvcost.queueing.deterministic import mdc
+    from kvcost.queueing.dispersion import TwoRates, effective_scv, index_of_dispersion
     from kvcost.queueing.erlang import erlang_b, erlang_c, mmc, mmc_mean_wait, mmc_wait_quantile
+    from kvcost.queueing.facts import queue
     from kvcost.queueing.general import mgc
+    from kvcost.queueing.ggc import ggc, ggc_bound
+    from kvcost.queueing.inverse import (
+        Answer,
+        Target,
+        load_for_wait,
+        servers_for_wait,
+        service_time_for_wait,
+    )
+    from kvcost.queueing.large import large_servers
+    from kvcost.queueing.moments import moments_wait
+    from kvcost.queueing.named import named_law
     from kvcost.queueing.qbd import mphc
     from kvcost.queueing.renewal import gimc
     from kvcost.queueing.result import ErrorClass, Wait, WaitLaw
@@ -33,9 +47,11 @@ if TYPE_CHECKING:
         Weibull,
     )
     from kvcost.queueing.single import mg1
+    from kvcost.queueing.skew import scv_at_most_one
     from kvcost.queueing.tail import tail_rate
 
 _WHERE = {
+    "Answer": "inverse",
     "Atoms": "service",
     "BoundedPareto": "service",
     "Deterministic": "service",
@@ -50,24 +66,40 @@ _WHERE = {
     "PhaseType": "service",
     "Service": "service",
     "ShiftedExponential": "service",
+    "Target": "inverse",
+    "TwoRates": "dispersion",
     "Uniform": "service",
     "Wait": "result",
     "WaitLaw": "result",
     "Weibull": "service",
+    "effective_scv": "dispersion",
     "erlang_b": "erlang",
     "erlang_c": "erlang",
+    "fitted_coxian": "coxian",
+    "ggc": "ggc",
+    "ggc_bound": "ggc",
     "gimc": "renewal",
+    "index_of_dispersion": "dispersion",
+    "large_servers": "large",
+    "load_for_wait": "inverse",
     "mdc": "deterministic",
     "mg1": "single",
     "mgc": "general",
     "mmc": "erlang",
     "mmc_mean_wait": "erlang",
     "mmc_wait_quantile": "erlang",
+    "moments_wait": "moments",
     "mphc": "qbd",
+    "named_law": "named",
+    "queue": "facts",
+    "scv_at_most_one": "skew",
+    "servers_for_wait": "inverse",
+    "service_time_for_wait": "inverse",
     "tail_rate": "tail",
 }
 
 __all__ = [
+    "Answer",
     "Atoms",
     "BoundedPareto",
     "Deterministic",
@@ -82,20 +114,35 @@ __all__ = [
     "PhaseType",
     "Service",
     "ShiftedExponential",
+    "Target",
+    "TwoRates",
     "Uniform",
     "Wait",
     "WaitLaw",
     "Weibull",
+    "effective_scv",
     "erlang_b",
     "erlang_c",
+    "fitted_coxian",
+    "ggc",
+    "ggc_bound",
     "gimc",
+    "index_of_dispersion",
+    "large_servers",
+    "load_for_wait",
     "mdc",
     "mg1",
     "mgc",
     "mmc",
     "mmc_mean_wait",
     "mmc_wait_quantile",
+    "moments_wait",
     "mphc",
+    "named_law",
+    "queue",
+    "scv_at_most_one",
+    "servers_for_wait",
+    "service_time_for_wait",
     "tail_rate",
 ]
 

@@ -21,7 +21,7 @@ __all__ = ["fitted_coxian"]
 
 _FOUR, _THREE = 8, 16
 """Most servers at which the exact method with four and with three phases stays fast."""
-_POOR = 5e-3
+_POOR, _VERY_POOR = 5e-3, 0.25
 _CONTINUED = 0.04
 _LIGHT = 0.02
 
@@ -70,7 +70,7 @@ def fitted_coxian(
     scv 2 to 9 and bounded Pareto of exponent 1.5, at most 1.1%; lognormal of scv 9, -0.1% at 4
     servers, -0.8% at 8, -0.6% at 16, -1.7% at 32. The probability to wait is within 1%, p95 within
     2.3% (lognormal scv 9 and bounded Pareto 7%), p99 within 4% (these two 8%). Where the fit is
-    poor, as for a bounded Pareto law, a warning says so and 6% is stated.
+    poor, as for a bounded Pareto law, a warning says so and 6% is stated, 15% if very poor.
 
     References
     ----------
@@ -145,6 +145,8 @@ def _few(unit: Service, servers: int, rho: float) -> Wait:
 
 
 def _stated(cost: float) -> float:
+    if cost > _VERY_POOR:
+        return 0.15
     return 0.02 if cost <= _POOR else 0.06
 
 

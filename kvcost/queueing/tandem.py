@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from kvcost.errors import MissingFactError
 from kvcost.queueing.general import mgc
 from kvcost.queueing.result import ErrorClass, Wait
@@ -20,6 +18,7 @@ from kvcost.queueing.validation import fraction, load_of, positive, whole
 
 if TYPE_CHECKING:
     from kvcost.queueing.service import Service
+    from kvcost.queueing.service.base import Array
 
 __all__ = ["LoadThenCompute", "load_then_compute"]
 
@@ -67,7 +66,7 @@ class LoadThenCompute:
     work: Service | None = None
 
     @cached_property
-    def _work_nodes(self) -> tuple[np.ndarray, np.ndarray]:
+    def _work_nodes(self) -> tuple[Array, Array]:
         if self.work is None:
             raise MissingFactError(
                 fact="the distribution of the time",
@@ -107,7 +106,7 @@ class LoadThenCompute:
             raise MissingFactError(
                 fact="the distribution of the time",
                 subject="two stages with a wait each",
-                remedy="use the percentiles of each wait, or simulate with kvcost.simulation.tandem",
+                remedy="use the percentiles of each wait, or simulate: tandem_times",
             )
         values, weights = self._work_nodes
 
@@ -186,7 +185,8 @@ def load_then_compute(
     M/G/c; two deterministic stages of one server each are exact as well. Otherwise the stages are
     taken apart: the departures of the first have ``scv = 1 + rho^2 (max(scv_load, 0.2) - 1) /
     sqrt(m)``, and the second wait is M/G/c's times ``(scv + scv_compute) / (1 + scv_compute)``. The
-    mean time is then off by at most 10% on the cases simulated, the second wait alone by up to 65%. Two requests that load the same KV are not recognised.
+    mean time is then off by at most 10% on the cases simulated, the second wait alone by up to
+    65%. Two requests that load the same KV are not recognised.
 
     References
     ----------
@@ -232,7 +232,14 @@ def load_then_compute(
     second = mgc(servers=count, service=compute, arrival_rate=rate)
     limited = loaders is not None and not shared
     if limited and not isinstance(load, Exponential):
-        second = _decomposed(load, compute, count, int(loaders or 1), rate, second)
+        second = _decomposed(
+            second,
+            load=load,
+            compute=compute,
+            servers=count,
+            loaders=int(loaders or 1),
+            rate=rate,
+        )
     error = second.error if second.error.kind != "exact" else first.error
     if second.error.relative == _DECOMPOSED:
         error = ErrorClass(
@@ -283,9 +290,7 @@ def _no_wait(method: str) -> Wait:
     )
 
 
-def _first(
-    load: Service, rate: float, loaders: int | None, *, shared: bool
-) -> tuple[Wait, float]:
+def _first(load: Service, rate: float, loaders: int | None, *, shared: bool) -> tuple[Wait, float]:
     """Return the wait to load and the mean time of a load."""
     if shared:
         store = shared_store(alone=load, arrival_rate=rate)
@@ -296,7 +301,7 @@ def _first(
 
 
 def _decomposed(
-    load: Service, compute: Service, servers: int, loaders: int, rate: float, poisson: Wait
+    poisson: Wait, *, load: Service, compute: Service, servers: int, loaders: int, rate: float
 ) -> Wait:
     if isinstance(load, Deterministic) and isinstance(compute, Deterministic) and loaders == 1:
         if compute.mean <= servers * load.mean:

@@ -74,7 +74,7 @@ def tandem_times(
             )
         if not np.all(np.isfinite(part)) or (name != "arrivals" and np.any(part < 0)):
             raise InvalidValueError(
-                field=name, value=float(np.min(part)), bound="must hold finite times, none negative",
+                field=name, value=float(np.min(part)), bound="must hold finite times from 0 on",
                 remedy="give seconds",
             )  # fmt: skip
     if np.any(np.diff(come) < 0):
@@ -84,12 +84,12 @@ def tandem_times(
         )  # fmt: skip
     count = whole("servers", servers)
     if blocking:
-        return _ends(come, load + compute, count) - come
+        return np.asarray(_ends(come, load + compute, count) - come)
     loaded = come + load if loaders is None else _ends(come, load, whole("loaders", loaders))
     order = np.argsort(loaded, kind="stable")
     done = np.empty_like(come)
     done[order] = _ends(loaded[order], compute[order], count)
-    return done - come
+    return np.asarray(done - come)
 
 
 def _ends(

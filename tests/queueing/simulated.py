@@ -1,7 +1,7 @@
 """Truth by long simulation for laws that have no exact method: its rows, and how to make them.
 
-``python tests/queueing/simulated.py 3`` runs row 3 again and prints it;
-``python tests/queueing/simulated.py all`` writes the table anew (about half an hour on one core).
+``python -m tests.queueing.simulated 3`` runs row 3 again and prints it;
+``python -m tests.queueing.simulated all`` writes the table anew (about half an hour on one core).
 """
 
 from __future__ import annotations
@@ -148,7 +148,7 @@ def run(number):
         "p99": f"{wait.p99:.6g}",
         "customers": customers,
         "seed": seed,
-        "command": f"python tests/queueing/simulated.py {number}",
+        "command": f"python -m tests.queueing.simulated {number}",
     }
 
 

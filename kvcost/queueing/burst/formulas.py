@@ -196,9 +196,10 @@ def copy_batch_mean_wait(
     ...                      copy_ready_seconds=9)
     9.728...
     """
-    alone = (copy_ready_seconds - cold_seconds) / warm_seconds
-    early = ops.minimum(burst_requests - 1, alone)
-    late = burst_requests - 1 - early
+    others = burst_requests - 1
+    alone = copy_ready_seconds - cold_seconds
+    early = ops.where(others * warm_seconds <= alone, others, alone / warm_seconds)
+    late = others - early
     first = early * (cold_seconds + (early - 1) * warm_seconds / 2)
     second = late * (copy_ready_seconds + (late / servers - 1) * warm_seconds / 2)
     mean = (first + second) / burst_requests

@@ -9,12 +9,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kvcost.queueing.dispatch.least_work import least_work_left
     from kvcost.queueing.dispatch.choices import power_of_d
-    from kvcost.queueing.dispatch.turns import round_robin
+    from kvcost.queueing.dispatch.least_work import least_work_left
     from kvcost.queueing.dispatch.shortest_queue import join_shortest_queue
     from kvcost.queueing.dispatch.split import random_split
     from kvcost.queueing.dispatch.sticky import StickyHomes, sticky_homes
+    from kvcost.queueing.dispatch.turns import round_robin
 
 _WHERE = {
     "StickyHomes": "sticky",

@@ -244,7 +244,7 @@ def _shares(servers: int, choices: int, rho: float) -> Array:
 
 
 def _stated_error(servers: int, choices: int, rho: float) -> float:
-    """Return the largest relative error seen, with room: of order 1/N^2 at both ends of the load."""
+    """Return a relative error that no simulation exceeded, of order 1/N^2 at either end."""
     pairs = choices * (choices - 1) / 2
     light = 0.15 * pairs**2 * (1 - rho) / rho
     heavy = 0.4 * choices / (1 - rho)

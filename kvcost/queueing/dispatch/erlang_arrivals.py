@@ -11,13 +11,15 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from kvcost.queueing.single import euler_inverse
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from kvcost.queueing.service import Service
     from kvcost.queueing.service.base import ComplexArray
 
@@ -107,7 +109,7 @@ class ErlangArrivals:
         return np.asarray(path[:, -1].real + 1j * turned[:, -1])
 
     def _followed(
-        self, start: ComplexArray, turns: ComplexArray, step: float
+        self, start: ComplexArray, turns: NDArray[np.int64], step: float
     ) -> ComplexArray | None:
         """Follow the roots from the gamma law to the law itself, by Newton's method."""
         scv = max(self.service.scv, _SMALLEST_SCV)
@@ -161,10 +163,10 @@ class ErlangArrivals:
         """Share of the requests that wait; None without the roots."""
         if self.roots is None:
             return None
-        idle = np.prod(1 / (1 - self.roots)).real * (self.every - self.load)
-        return float(min(max(1 - idle, 0.0), 1.0))
+        idle = float(np.real(np.prod(1 / (1 - self.roots)))) * (self.every - self.load)
+        return min(max(1 - idle, 0.0), 1.0)
 
-    def lst(self, s: ComplexArray) -> ComplexArray:
+    def lst(self, s: Any) -> ComplexArray:
         """Return the transform of the wait; the roots must have been found.
 
         Parameters
@@ -235,8 +237,8 @@ def _unturned(value: ComplexArray, turns: int) -> ComplexArray:
 def circle_mean(queue: ErlangArrivals) -> tuple[float, float]:
     """Return the mean wait by Spitzer's identity, its sums read off the unit circle.
 
-    ``log(1 - K(z) / z^n)`` has the coefficients ``-sum_l P(N_1 + .. + N_l - l n = j) / l``, and those
-    of j > 0 give ``E Q = sum j a_j``. No root is needed.
+    ``log(1 - K(z) / z^n)`` has the coefficients ``-sum_l P(N_1 + .. + N_l - l n = j) / l``, and
+    those of j > 0 give ``E Q = sum j a_j``. No root is needed.
 
     Parameters
     ----------

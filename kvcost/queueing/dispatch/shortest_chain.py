@@ -69,7 +69,7 @@ class _Level:
     def shortest(self) -> NDArray[np.intp]:
         """By how much the shortest queue of each state falls short."""
         depth = self.states.shape[1]
-        return depth - 1 - np.argmax(self.states[:, ::-1] > 0, axis=1)
+        return np.asarray(depth - 1 - np.argmax(self.states[:, ::-1] > 0, axis=1))
 
     def down(self, below: _Level) -> csc_array:
         """Rates to the states of the level below."""
@@ -126,9 +126,7 @@ def _states(servers: int, depth: int) -> Array:
 
 
 @lru_cache(maxsize=64)
-def _level(
-    servers: int, arrival_rate: float, spread: int, height: int, jockeying: bool
-) -> _Level:
+def _level(servers: int, arrival_rate: float, spread: int, height: int, jockeying: bool) -> _Level:
     from scipy.sparse import csc_array  # noqa: PLC0415 - loaded when asked
 
     depth = min(spread, height)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING
 
 from kvcost.queueing.dispatch.ahead import queue_wait
 from kvcost.queueing.dispatch.formulas import shortest_queue_wait
-from kvcost.queueing.dispatch.turns import round_robin
 from kvcost.queueing.dispatch.shortest_chain import (
     ShortestQueue,
     chain_states,
     shortest_queue_chain,
 )
+from kvcost.queueing.dispatch.turns import round_robin
 from kvcost.queueing.general import mgc
 from kvcost.queueing.qbd import mphc
 from kvcost.queueing.result import ErrorClass, Wait
@@ -178,7 +178,9 @@ def _exponential(servers: int, mean_service: float, rho: float, spread: int | No
         tails=found.law.tails,
         mean_service=mean_service,
         method=f"join the shortest queue: chain on sorted queues at most {found.spread} apart",
-        error=ErrorClass(kind="exact" if kind == "exact" else "bound", relative=relative, text=text),
+        error=ErrorClass(
+            kind="exact" if kind == "exact" else "bound", relative=relative, text=text
+        ),
         low=low * mean_service,
         high=high * mean_service,
         warnings=warnings,

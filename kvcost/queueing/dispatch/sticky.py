@@ -95,8 +95,10 @@ def sticky_homes(
     threshold, none at it, and ``nu`` more when idle, where nu carries all overflow. Added for a
     finite number: an overflowing request waits as it would where all join the shortest queue, so
     the wait grows by ``overflow / utilization`` times that wait; threshold 1 is join the shortest
-    queue itself, whatever the homes. The overflow is exact at threshold 1 with equal homes and too
-    low otherwise, the more the higher the load and the fewer the servers. The time that an
+    queue itself, whatever the homes. The mean lies between that of endless servers and that plus the
+    wait of join the shortest queue in all of 400 simulations of 4 to 64 servers. The overflow is
+    that of endless servers: within 1% up to utilization 0.5 or from 64 servers on, but half of the
+    truth or less for 4 servers at utilization 0.9. The time that an
     overflowing request loses on a cache miss is not in the model: add it to its service.
 
     References
@@ -126,10 +128,8 @@ def sticky_homes(
     laws = _chains(homes, limit)
     over = homes * laws[:, -1]
     overflow = float(over.sum() / homes.sum())
-    shortest = join_shortest_queue(
-        servers=count, service=Exponential(mean=1.0), utilization=rho
-    )
-    wait = _wait(homes, laws, shortest, limit, mean_service, rho, overflow)
+    shortest = join_shortest_queue(servers=count, service=Exponential(mean=1.0), utilization=rho)
+    wait = _wait(homes, laws, shortest, mean_service=mean_service, overflow_share=overflow / rho)
     return StickyHomes(
         wait=wait,
         overflow=overflow,
@@ -189,24 +189,23 @@ def _sum(first: Array, second: Array) -> Array:
 
 
 def _wait(
-    homes: Array, laws: Array, shortest: Wait, limit: int, mean_service: float, rho: float,
-    overflow: float,
-) -> Wait:  # fmt: skip
+    homes: Array, laws: Array, shortest: Wait, *, mean_service: float, overflow_share: float
+) -> Wait:
+    """Return the wait, given the wait of join the shortest queue in services of mean 1."""
     queue = shortest.mean_low if shortest.mean is None else shortest.mean
-    if limit == 1:
+    if laws.shape[1] == 2:
         return _scaled(shortest, shortest.law, mean_service)
     joins = homes @ laws[:, :-1] / homes.sum()  # go home behind 0, 1, .. requests
     ahead = np.cumsum(joins[:0:-1])[::-1]
     base = float(ahead.sum())
-    share = overflow / rho
-    mean = base + share * queue
+    mean = base + overflow_share * queue
     relative = max(base + queue - mean, mean - base, 0.003 * mean) / mean
     warnings = shortest.warnings
     if queue > 0.05 * mean:
         warnings = (*warnings, "an idle server is often missing at this load: overflow is too low")
     law = shortest.law
     if isinstance(law, BehindQueue):
-        law = BehindQueue(tails=_sum(ahead, share * law.tails), mean_service=1.0)
+        law = BehindQueue(tails=_sum(ahead, overflow_share * law.tails), mean_service=1.0)
     wait = Wait(
         mean=mean,
         mean_low=base,

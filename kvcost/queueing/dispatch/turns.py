@@ -132,7 +132,7 @@ def _by_roots(servers: int, service: Service, utilization: float) -> Wait:
     if relative > _LOOSE:
         text = f"exact to {error:.0e} s, which is coarse beside a wait this small"
     waits = queue.probability_of_wait
-    warnings = ()
+    warnings: tuple[str, ...] = ()
     if isinstance(service, Atoms | Empirical):
         warnings = ("percentiles come from a law with atoms: probabilities to 1e-4 only",)
     return Wait(

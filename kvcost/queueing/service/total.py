@@ -93,7 +93,9 @@ class Total(Service):
     def _nodes(self) -> tuple[Array, Array]:
         return nodes_of(self.second)
 
-    def _mixed(self, function: Callable[[Any], Array], before: Callable[[Array], Array], x: Any) -> Array:
+    def _mixed(
+        self, function: Callable[[Any], Array], before: Callable[[Array], Array], x: Any
+    ) -> Array:
         """Return the mean over the second part of a function of the rest for the first."""
         values, weights = self._nodes
         x = np.asarray(x, dtype=float)
