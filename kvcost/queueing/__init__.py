@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kvcost.queueing.erlang import erlang_b, erlang_c, mmc, mmc_mean_wait, mmc_wait_quantile
     from kvcost.queueing.facts import queue
     from kvcost.queueing.general import mgc
-    from kvcost.queueing.ggc import ggc, ggc_bound
+    from kvcost.queueing.general_arrivals import ggc, ggc_bound
     from kvcost.queueing.inverse import (
         Answer,
         Target,
@@ -76,8 +76,8 @@ _WHERE = {
     "erlang_b": "erlang",
     "erlang_c": "erlang",
     "fitted_coxian": "coxian",
-    "ggc": "ggc",
-    "ggc_bound": "ggc",
+    "ggc": "general_arrivals",
+    "ggc_bound": "general_arrivals",
     "gimc": "renewal",
     "index_of_dispersion": "dispersion",
     "large_servers": "large",

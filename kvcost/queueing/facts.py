@@ -91,7 +91,7 @@ def queue(
     """
     law = _law(distribution, service_mean, service_scv, third_moment)
     if arrival_scv is not None or dispersion is not None:
-        from kvcost.queueing.ggc import ggc  # noqa: PLC0415 - loaded when asked
+        from kvcost.queueing.general_arrivals import ggc  # noqa: PLC0415 - loaded when asked
 
         if law is None:
             raise InvalidValueError(

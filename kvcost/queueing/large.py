@@ -38,6 +38,7 @@ __all__ = [
 _ANCHORS = {1: (32, 64, 128), 2: (32, 64, 128), 3: (4, 8, 16), 4: (2, 4, 8)}
 _STATED = {2: 0.005, 3: 0.02, 4: 0.05}
 _LEAST_LOAD = 0.02
+_BELOW_ONE = 1.0 - 1e-16
 _MOST_STATES, _MOST_SERVERS = 1000, 400
 
 
@@ -63,8 +64,10 @@ class StretchedLaw:
 
     def quantile(self, p: float) -> float:
         """Return the wait that a share `p` does not exceed [s]."""
+        if 1.0 - p >= self._share:
+            return 0.0
         rest = (1.0 - p) / self._share
-        return 0.0 if rest >= 1.0 else self._seconds * self._base.quantile(1.0 - rest)
+        return self._seconds * self._base.quantile(min(1.0 - rest, _BELOW_ONE))
 
 
 def same_shape(servers: int, utilization: float, anchor: int) -> float:
@@ -316,7 +319,9 @@ def stretched(
     here = erlang_c(servers=anchor, offered_load=anchor * near)
     assert known.law is not None
     assert known.probability_of_wait is not None
-    share = there / here
+    share = there / here if here > 0 else 0.0
+    if share * _mean(known) <= 0:  # nobody waits, to the last digit
+        return 0.0, StretchedLaw(known.law, share=0.0, seconds=1.0)
     scale = mean / (_mean(known) * share)
     delayed = min(1.0, known.probability_of_wait * share)
     return delayed, StretchedLaw(known.law, share=share, seconds=scale)

@@ -1,7 +1,7 @@
 """Truth by long simulation for laws that have no exact method: its rows, and how to make them.
 
 ``python -m tests.queueing.simulated 3`` runs row 3 again and prints it;
-``python -m tests.queueing.simulated all`` writes the table anew (about half an hour on one core).
+``python -m tests.queueing.simulated all`` writes the table anew (some ten minutes on one core).
 """
 
 from __future__ import annotations

@@ -213,3 +213,20 @@ def test_infinite_moments_are_refused():
         mgc(servers=4, service=Pareto(exponent=1.5, low=1.0), utilization=0.5)
     with pytest.raises(InvalidValueError, match="third moment"):
         mgc(servers=4, service=Pareto(exponent=2.5, low=1.0), utilization=0.5)
+
+
+def test_where_nobody_waits():
+    for law in (Uniform(low=0.0, high=2.0), Lognormal(mean=1.0, scv=4.0)):
+        wait = mgc(servers=10_000, service=law, utilization=0.3)
+        assert (wait.mean, wait.p99, wait.survival(0.1)) == (0.0, 0.0, 0.0)
+        few = mgc(servers=40, service=law, utilization=0.05)
+        assert 0.0 <= few.mean < 1e-12
+
+
+def test_large_third_moments_at_low_variability():
+    long_tail = Pareto(exponent=3.02, low=1.0)
+    wait = mgc(servers=4, service=long_tail, utilization=0.8)
+    assert wait.error.relative == 0.15
+    assert wait.warnings
+    with pytest.raises(InvalidValueError, match="must not be below"):
+        moments_wait(servers=4, mean_service=1.0, scv=0.5, third_moment=2.0, utilization=0.8)

@@ -92,7 +92,7 @@ def refinement(*, choices: int, utilization: float, replacement: bool = False) -
     Examples
     --------
     >>> float(round(refinement(choices=2, utilization=0.5)[2], 4))
-    0.0794
+    0.047
     """
     from scipy.linalg import solve_continuous_lyapunov  # noqa: PLC0415 - loaded when asked
 
@@ -174,7 +174,7 @@ def power_of_d(
     --------
     >>> wait = power_of_d(servers=50, service=Exponential(mean=1.0), utilization=0.8)
     >>> round(wait.mean, 6), round(wait.error.relative, 3)
-    (0.969779, 0.012)
+    (0.969779, 0.008)
     """
     require_finite_variance(service)
     load = load_of(

@@ -55,9 +55,7 @@ def least_work_left(
 
     References
     ----------
-    .. [1] R. D. Foss (1980), Approximation of multichannel queueing systems,
-       https://doi.org/10.1007/BF00973610
-    .. [2] M. Harchol-Balter, M. E. Crovella, C. D. Murta (1999), On choosing a task assignment
+    .. [1] M. Harchol-Balter, M. E. Crovella, C. D. Murta (1999), On choosing a task assignment
        policy for a distributed server system, https://doi.org/10.1006/jpdc.1999.1577
 
     Examples

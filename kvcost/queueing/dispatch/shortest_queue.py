@@ -8,13 +8,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kvcost.queueing.dispatch.ahead import queue_wait
-from kvcost.queueing.dispatch.formulas import shortest_queue_wait
 from kvcost.queueing.dispatch.shortest_chain import (
     ShortestQueue,
     chain_states,
     shortest_queue_chain,
 )
 from kvcost.queueing.dispatch.turns import round_robin
+from kvcost.queueing.erlang import mmc
 from kvcost.queueing.general import mgc
 from kvcost.queueing.qbd import mphc
 from kvcost.queueing.result import ErrorClass, Wait
@@ -31,7 +31,12 @@ _MOST_STATES = 4000
 _MOST_PLANE_STATES = 40_000
 _EXACT = 1e-6
 _SETTLED = 1e-9
+_NEARLY = 1e-5
+_LARGEST_SPREAD = 60
 _NEAR_GAMMA = 1.02
+_ANCHORS = (64, 144)
+_LEAST_LOAD = 0.02
+_FAR = 0.2
 
 
 def join_shortest_queue(
@@ -76,22 +81,23 @@ def join_shortest_queue(
     -----
     Poisson arrivals, ties at random, first come first served at each server. Exponential service:
     a chain on sorted queues, bounded by jockeying below and by blocking and by round robin above.
-    From 282 servers on, where even three lengths have too many states, a fitted form takes over.
+    From 282 servers on the ratio to M/M/c is extrapolated in ``1 / sqrt(c)`` at fixed
+    ``(1 - rho) sqrt(c)`` (at 256 and 500 servers within 0.5% up to utilization 0.95, 5% at 0.99).
 
     Other laws: the exponential wait times ``(1 + scv) / 2``, which is right in heavy traffic, in
     light traffic and (by simulation) for gamma laws; where the third moment exceeds the gamma
     law's, less the amount by which the wait in M/G/c falls below that of a gamma-like law. Error
     against simulations with 2 to 64 servers at utilization 0.3 to 0.95: at most 6% for scv up to 1
-    and for gamma laws, 20% for skewer laws of scv up to 4, 40% for those up to 9.
+    and for gamma laws, 20% for skewer laws of scv up to 4, 45% for those up to 9.
 
     References
     ----------
     .. [1] I. J. B. F. Adan, G. J. van Houtum, J. van der Wal (1994), Upper and lower bounds for
-       the waiting time in the symmetric shortest queue system,
-       https://doi.org/10.1007/BF02024665
+       the waiting time in the symmetric shortest queue system, Annals of Operations Research 48,
+       197-217.
     .. [2] R. D. Nelson, T. K. Philips (1993), An approximation for the mean response time for
-       shortest queue routing with general interarrival and service times,
-       https://doi.org/10.1016/0166-5316(93)90004-E
+       shortest queue routing with general interarrival and service times, Performance Evaluation
+       17, 123-139.
 
     Examples
     --------
@@ -138,28 +144,40 @@ def _bracket(servers: int, rho: float, spread: int) -> _Bracket:
     )
 
 
+def _spreads(servers: int) -> list[int]:
+    """Return the spreads to try, each a quarter larger, as far as the states allow."""
+    spreads = [2]
+    while True:
+        larger = math.ceil(spreads[-1] * 1.25)
+        while chain_states(servers=servers, spread=larger) > _MOST_STATES:
+            larger -= 1
+        if larger <= spreads[-1] or larger > _LARGEST_SPREAD:
+            return spreads
+        spreads.append(larger)
+
+
 @lru_cache(maxsize=256)
 def _found(servers: int, rho: float, spread: int | None) -> _Bracket | None:
     if spread is not None:
         return _bracket(servers, rho, spread)
     if chain_states(servers=servers, spread=2) > _MOST_PLANE_STATES:
         return None
-    tried = 2
-    found = _bracket(servers, rho, tried)
-    while found.high - found.low > _SETTLED * found.low:
-        tried = math.ceil(tried * 1.25)
-        while tried > found.spread and chain_states(servers=servers, spread=tried) > _MOST_STATES:
-            tried -= 1
-        if tried == found.spread:
-            break
-        found = _bracket(servers, rho, tried)
-    return found
+    spreads = _spreads(servers)
+    last = 0.0
+    for tried in spreads[:-1]:
+        low = shortest_queue_chain(servers=servers, utilization=rho, spread=tried).total
+        if abs(low - last) <= _NEARLY * low:
+            found = _bracket(servers, rho, tried)
+            if found.high - found.low <= _SETTLED * found.low:
+                return found
+        last = low
+    return _bracket(servers, rho, spreads[-1])
 
 
 def _exponential(servers: int, mean_service: float, rho: float, spread: int | None) -> Wait:
     found = _found(servers, rho, spread)
     if found is None:
-        return _fitted(servers, mean_service, rho)
+        return _extrapolated(servers, mean_service, rho)
     ceiling = round_robin(servers=servers, service=Exponential(mean=1.0), utilization=rho).mean
     mean = float(found.law.tails.sum())
     high = found.high if ceiling is None else min(found.high, ceiling)
@@ -187,14 +205,28 @@ def _exponential(servers: int, mean_service: float, rho: float, spread: int | No
     )
 
 
-def _fitted(servers: int, mean_service: float, rho: float) -> Wait:
-    mean = shortest_queue_wait(servers=servers, utilization=rho, service_seconds=mean_service)
+def _extrapolated(servers: int, mean_service: float, rho: float) -> Wait:
+    """Return the wait of many servers: its ratio to M/M/c's at fixed ``(1 - rho) sqrt(c)``."""
+    distance = (1 - rho) * math.sqrt(servers)
+    roots, ratios = [], []
+    for few in _ANCHORS:
+        load = max(1 - distance / math.sqrt(few), _LEAST_LOAD)
+        chain = shortest_queue_chain(servers=few, utilization=load, spread=2)
+        roots.append(1 / math.sqrt(few))
+        ratios.append(float(chain.tails.sum()) / _pooled(few, load))
+    slope = (ratios[1] - ratios[0]) / (roots[1] - roots[0])
+    ratio = ratios[1] + slope * (1 / math.sqrt(servers) - roots[1])
+    pooled = _pooled(servers, rho)
+    mean = min(max(ratio * pooled, pooled), pooled + 1) * mean_service
     return _approximate(
         mean,
-        0.15,
-        method="join the shortest queue: fitted form",
-        warnings=("the fitted form was compared with simulations up to 1,000 servers only",),
+        0.05 if distance > _FAR else 0.1,
+        method="join the shortest queue: chains of 64 and 144 servers, extrapolated",
     )
+
+
+def _pooled(servers: int, rho: float) -> float:
+    return mmc(servers=servers, mean_service=1.0, utilization=rho).mean_high
 
 
 def _approximate(
@@ -250,7 +282,7 @@ def _general(servers: int, service: Service, rho: float, exponential: Wait) -> W
         warnings = (*warnings, "laws of scv above 9 were not simulated")
     return _approximate(
         mean - saved,
-        (0.2 if scv <= 4 else 0.4) + own,
+        (0.2 if scv <= 4 else 0.45) + own,
         method=f"{method}, less what the third moment saves in M/G/c",
         warnings=warnings,
     )

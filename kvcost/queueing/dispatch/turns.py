@@ -89,7 +89,7 @@ def round_robin(
     >>> for law in Deterministic(mean=1.0), Exponential(mean=1.0):
     ...     print(round(round_robin(servers=16, service=law, utilization=0.8).mean, 7))
     0.0525479
-    1.8356613
+    1.8361324
     """
     require_finite_variance(service)
     load = load_of(

@@ -37,11 +37,8 @@ def nodes_of(service: Service) -> tuple[Array, Array]:
     """
     if isinstance(service, Deterministic):
         return np.array([service.mean]), np.array([1.0])
-    if isinstance(service, Atoms):
-        return np.asarray(service.values, dtype=float), np.asarray(service.weights, dtype=float)
-    if isinstance(service, Empirical):
-        values, counts = np.unique(np.asarray(service.parameters["sample"]), return_counts=True)
-        return values, counts / counts.sum()
+    if isinstance(service, Atoms | Empirical):
+        return service._v, service._w
     far = service.mean
     while float(service.survival(far)) > _NEGLIGIBLE and far < 1e6 * service.mean:
         far *= 2

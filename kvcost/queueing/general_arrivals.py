@@ -321,10 +321,10 @@ def ggc_bound(
 
     References
     ----------
-    .. [1] J. F. C. Kingman (1970), Inequalities in the theory of queues,
-       https://doi.org/10.1111/j.2517-6161.1970.tb00819.x
+    .. [1] J. F. C. Kingman (1970), Inequalities in the theory of queues, J. R. Stat. Soc. B
+       32, 102-110.
     .. [2] J. Kollerstrom (1974), Heavy traffic theory for queues with several servers. I,
-       https://doi.org/10.2307/3212698
+       J. Appl. Probab. 11, 544-552.
 
     Examples
     --------
