@@ -30,7 +30,7 @@ _DECOMPOSED = 0.65
 _DECOMPOSED_TIME = 0.1
 _LEAST_SCV = 0.2
 _BISECTIONS = 60
-_POINTS = 600
+_POINTS = 300
 _NEGLIGIBLE = 1e-8
 
 
@@ -140,7 +140,7 @@ def _nobody(rest: Array) -> Array:
 
 
 def _table(wait: Wait) -> Callable[[Array], Array]:
-    """Return the tail of a wait, interpolated between 600 points; 1 below 0."""
+    """Return the tail of a wait, interpolated between 300 points; 1 below 0."""
     far = max(wait.quantile(1 - _NEGLIGIBLE), _NEGLIGIBLE)
     times = far * np.linspace(0, 1, _POINTS) ** 2
     tails = np.array([wait.survival(float(t)) for t in times])

@@ -49,6 +49,7 @@ def test_vega_expresses_all_but_poisson_probabilities():
         "kimura_wait",
         "mmc_mean_wait",
         "mmc_wait_percentile",
+        "shortest_queue_wait",
     }
 
 

@@ -33,7 +33,7 @@ __all__ = ["ShortestQueue", "chain_states", "shortest_queue_chain"]
 _NEGLIGIBLE = 1e-18
 _UNSTABLE = 1 - 1e-7
 _SETTLED = 1e-15
-_MOST_DIRECT = 3500
+_MOST_DIRECT = 4000
 _MOST_ITERATIONS = 20_000
 
 
