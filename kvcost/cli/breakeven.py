@@ -110,6 +110,9 @@ def run(args: argparse.Namespace) -> int:
         kv_provenance=size.provenance,
     )
     notes = [*deployment.notes, *assumed, *size.notes, *_misfit(curve), *decision.notes]
+    notes.append(
+        f"bandwidths are of the whole path, which is limited by the {' and the '.join(path.limits)}"
+    )
     missed = _missed(args, decision, longest)
     report = _report(
         spec,
@@ -168,7 +171,7 @@ def _report(
         ("hit", shown("hit_seconds", "")),
         ("break-even bandwidth", shown("break_even_bandwidth", "none: no bandwidth wins")),
         ("  without the overhead", shown("break_even_bandwidth_without_overhead", "none")),
-        ("fetching wins", decision.fetch_wins),
+        ("fetching wins", _wins(decision)),
         ("  at infinite bandwidth", _from(answer["break_even_tokens_infinite_bandwidth"])),
         ("margin", format_ratio(decision.margin)),
         ("verdict", decision.verdict.upper()),
@@ -198,6 +201,13 @@ def _report(
         data=data,
         records=[flat],
     )
+
+
+def _wins(decision: Decision) -> str:
+    if not decision.fetched_tokens:
+        return "nothing is fetched: too little is stored in whole chunks"
+    partly = decision.fetched_tokens != decision.tokens
+    return decision.fetch_wins + (" (chunks and last token left out)" if partly else "")
 
 
 def _from(tokens: float | None) -> str:

@@ -93,6 +93,21 @@ def test_another_question_loses_title_and_published_figures(run, answer):
     assert "whose prefill glm-5.3-8xb300.toml states" in err
 
 
+def test_the_narrowest_part_of_the_path_is_named(answer):
+    words = ("breakeven", "llama-3.3-70b", "--tokens", "16k", "--prefill", "16000=1s")
+    found = answer(*words, "--bandwidth", "5 GB/s", "--link", "1 GB/s")
+    assert found["bandwidth"] == 1e9
+    assert any("limited by the link" in note for note in found["notes"])
+
+
+def test_chunks_longer_than_the_prompt_fetch_nothing(run):
+    words = ("breakeven", "llama-3.3-70b", "--tokens", "16k", "--prefill", "16000=1s")
+    code, out, _ = run(*words, "--bandwidth", "50 GB/s", "--chunk", "100000")
+    assert code == 0
+    assert "nothing is fetched" in out
+    assert "always" not in out.split("fetching wins")[1].split("\n")[0]
+
+
 def test_a_misfit_of_the_prefill_is_said(answer):
     words = ("breakeven", "qwen3-8b", "--tokens", "1k", "--bandwidth", "1 GB/s")
     found = answer(*words, "--prefill", "1000=1s", "--prefill", "1000=2s")
