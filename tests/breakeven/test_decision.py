@@ -105,7 +105,8 @@ def test_tie_within_one_percent():
         (
             {"rate": "10 GB/s", "tokens": 64_000},
             "At 64,000 tokens fetching is faster (0.64 s against 1.24 s), and stays so above "
-            "3.4 GB/s, now 10 GB/s, and while the overhead, now 0.33 s, is below 0.93 s; at 10 GB/s "
+            "3.4 GB/s, now 10 GB/s, and while the overhead, now 0.33 s, is below 0.93 s; at "
+            "10 GB/s "
             "it wins from 22,706 tokens.",
         ),
         (
