@@ -225,16 +225,16 @@ def describe_ranges(ranges: Ranges) -> str:
     -------
     str
         ``never``, ``always``, ``from ...``, ``up to ...``, ``only between ... and ...``, or several
-        of them joined by ``and``.
+        of them joined by ``and``; whole lengths that win, so an end that is a tie is not one.
 
     Examples
     --------
     >>> describe_ranges(()), describe_ranges(((0.0, None),))
     ('never', 'always')
     >>> describe_ranges(((0.0, 200.0), (90_221.7, None)))
-    'up to 200 tokens and from 90,222 tokens'
+    'up to 199 tokens and from 90,222 tokens'
     >>> describe_ranges(((300.0, 5_000.0),))
-    'only between 300 tokens and 5,000 tokens'
+    'only between 301 tokens and 4,999 tokens'
     """
     if not ranges:
         return "never"
@@ -242,11 +242,14 @@ def describe_ranges(ranges: Ranges) -> str:
         return "always"
     parts = []
     for start, end in ranges:
-        if start == 0 and end is not None:
-            parts.append(f"up to {format_tokens(end)}")
-        elif end is None:
-            parts.append(f"from {format_tokens(start)}")
+        # whole lengths strictly inside: at the ends themselves both take the same time
+        first = format_tokens(math.floor(start) + 1)
+        last = None if end is None else format_tokens(math.ceil(end) - 1)
+        if start == 0 and last is not None:
+            parts.append(f"up to {last}")
+        elif last is None:
+            parts.append(f"from {first}")
         else:
-            parts.append(f"between {format_tokens(start)} and {format_tokens(end)}")
+            parts.append(f"between {first} and {last}")
     only = "only " if len(parts) == 1 and parts[0].startswith("between") else ""
     return only + " and ".join(parts)

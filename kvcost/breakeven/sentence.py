@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from kvcost.breakeven.ranges import describe_ranges
@@ -50,7 +51,7 @@ def change_sentence(decision: Decision) -> str:
         now = _time(decision.overhead_seconds)
         overhead = f", or an overhead below {limit} instead of {now}"
         if decision.verdict == "fetch":
-            overhead = f" and while the overhead, now {now}, is below {limit}"
+            overhead = f", and while the overhead, now {now}, is below {limit}"
     if decision.verdict == "fetch":
         return (
             f"{at} fetching is faster {against}, and stays so above {needed}, now {rate}{overhead};"
@@ -94,7 +95,7 @@ def _ways_out(decision: Decision) -> str:
     if least is None:
         ways.append("no prompt is long enough")
     elif least > decision.tokens:
-        length = format_tokens(least)
+        length = format_tokens(math.floor(least))
         ways.append(f"fetching needs prompts over {length} at any bandwidth ({where})")
     else:
         ways.append(f"stored whole, {where}")

@@ -33,6 +33,27 @@ exit codes: 0 answered, 1 answered and a budget was missed, 2 bad input
 """
 
 
+_FLAGS = {
+    "uneven_heads='pad'": "--pad-heads",
+    "state active_parameters": "add --active-parameters 40e9",
+    "group_size and group_scale_bytes": "--group-size and --group-scale",
+    "group_size": "--group-size",
+    "group_scale_bytes": "--group-scale",
+    "source_tokens": "--source-tokens",
+    "store_bandwidth": "--bandwidth",
+    "shard_efficiency": "--shard-efficiency",
+    "chunk_tokens": "--chunk",
+    "per_key_seconds": "--per-key",
+}
+"""What the library's arguments are called here, longest first."""
+
+
+def _in_flags(message: str) -> str:
+    for name, flag in _FLAGS.items():
+        message = message.replace(name, flag)
+    return message
+
+
 def _parser(wanted: str | None) -> Parser:
     parser = Parser(prog="kvcost", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"kvcost {__version__}")
@@ -61,7 +82,8 @@ def _run(arguments: Sequence[str]) -> int:
     if unknown:
         args.refuse(unknown)
     code: int = args.run(args)
-    sys.stdout.flush()
+    if sys.stdout is not None:
+        sys.stdout.flush()
     return code
 
 
@@ -82,12 +104,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except KvcostError as error:
-        print(f"kvcost: {error}", file=sys.stderr)
+        print(f"kvcost: {_in_flags(str(error))}", file=sys.stderr)
         return _BAD_INPUT
     except BrokenPipeError:
         # the reader has gone; keep the interpreter from complaining about it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return _OK
+    except OSError as error:
+        print(f"kvcost: the output cannot be written: {error.strerror}", file=sys.stderr)
+        # the interpreter would try once more at exit, and complain
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return _BAD_INPUT
     except KeyboardInterrupt:
         return _INTERRUPTED
     except Exception as error:

@@ -22,10 +22,12 @@ if TYPE_CHECKING:
 
     from kvcost.breakeven import Decision
     from kvcost.cli.deployment import Published
+    from kvcost.compute import PrefillCurve
     from kvcost.model import ModelSpec
 
 __all__ = ["configure", "run"]
 
+_SHOWN_MISFIT = 1e-3
 _UNITS = {
     "kv_bytes_per_token": "byte/token",
     "recompute_seconds": "s",
@@ -72,6 +74,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     budgets.add_argument("--require", choices=["fetch", "recompute"], help="the verdict wanted")
     budgets.add_argument("--max-ttft", metavar="TIME", help="longest time of the faster way")
     add_output_flags(parser)
+    choices = {action.dest: action.choices for action in parser._actions if action.choices}
+    parser.set_defaults(flag_choices=choices)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -82,13 +86,13 @@ def run(args: argparse.Namespace) -> int:
     from kvcost.model import kv_size  # noqa: PLC0415
     from kvcost.units import parse_seconds, parse_tokens  # noqa: PLC0415
 
-    title, published = apply_deployment(args)
-    for name, remedy in (
-        ("model", "name one, as in kvcost breakeven glm-5.3, or give --deployment"),
-        ("tokens", "add --tokens N"),
+    deployment = apply_deployment(args)
+    for name, fact, remedy in (
+        ("model", "the model", "name one, as in kvcost breakeven glm-5.3, or give --deployment"),
+        ("tokens", "the length", "add --tokens N"),
     ):
         if getattr(args, name) is None:
-            raise MissingFactError(fact=f"the {name}", subject="the question", remedy=remedy)
+            raise MissingFactError(fact=fact, subject="the question", remedy=remedy)
     tokens = parse_tokens(args.tokens, field="--tokens")
     longest = None if args.max_ttft is None else parse_seconds(args.max_ttft, field="--max-ttft")
     path = transfer_path(args)
@@ -105,11 +109,31 @@ def run(args: argparse.Namespace) -> int:
         recompute_last_token=args.last_token,
         kv_provenance=size.provenance,
     )
-    notes = [*assumed, *size.notes, *decision.notes]
+    notes = [*deployment.notes, *assumed, *size.notes, *_misfit(curve), *decision.notes]
+    notes.append(
+        f"bandwidths are of the whole path, which is limited by the {' and the '.join(path.limits)}"
+    )
     missed = _missed(args, decision, longest)
-    report = _report(spec, decision, title=title, notes=notes, published=published, missed=missed)
+    report = _report(
+        spec,
+        decision,
+        title=deployment.title,
+        notes=notes,
+        published=deployment.published,
+        missed=missed,
+    )
     show(report, args)
     return 1 if missed else 0
+
+
+def _misfit(curve: PrefillCurve) -> list[str]:
+    """Say how far the fitted prefill is from the points that it was fitted to."""
+    from kvcost.units import format_ratio  # noqa: PLC0415
+
+    worst = max((abs(residual) for residual in curve.residuals), default=0.0)
+    if worst < _SHOWN_MISFIT:
+        return []
+    return [f"prefill: the fit misses a measured point by {format_ratio(worst, digits=2)}"]
 
 
 def _missed(args: argparse.Namespace, decision: Decision, longest: float | None) -> list[str]:
@@ -147,11 +171,11 @@ def _report(
         ("hit", shown("hit_seconds", "")),
         ("break-even bandwidth", shown("break_even_bandwidth", "none: no bandwidth wins")),
         ("  without the overhead", shown("break_even_bandwidth_without_overhead", "none")),
-        ("fetching wins", decision.fetch_wins),
+        ("fetching wins", _wins(decision)),
         ("  at infinite bandwidth", _from(answer["break_even_tokens_infinite_bandwidth"])),
         ("margin", format_ratio(decision.margin)),
         ("verdict", decision.verdict.upper()),
-        ("verdict in GPU-seconds", decision.verdict_gpu_seconds.upper()),
+        (f"verdict on GPU time ({decision.loading} load)", decision.verdict_gpu_seconds.upper()),
     ]
     comparison = [_compared(row, answer) for row in published]
     data = {
@@ -179,12 +203,17 @@ def _report(
     )
 
 
-def _from(tokens: float | None) -> str:
-    from kvcost.units import format_tokens  # noqa: PLC0415
+def _wins(decision: Decision) -> str:
+    if not decision.fetched_tokens:
+        return "nothing is fetched: too little is stored in whole chunks"
+    partly = decision.fetched_tokens != decision.tokens
+    return decision.fetch_wins + (" (chunks and last token left out)" if partly else "")
 
-    if tokens is None:
-        return "never"
-    return "always" if tokens == 0 else f"from {format_tokens(tokens)}"
+
+def _from(tokens: float | None) -> str:
+    from kvcost.breakeven import describe_ranges  # noqa: PLC0415
+
+    return describe_ranges(() if tokens is None else ((tokens, None),))
 
 
 def _compared(row: Published, answer: dict[str, Any]) -> dict[str, Any]:

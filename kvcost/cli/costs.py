@@ -6,6 +6,8 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+from kvcost.cli.parser import count
+
 if TYPE_CHECKING:
     import argparse
 
@@ -25,6 +27,16 @@ _BF16_BYTES = 2.0
 _FEWEST_PARAMETERS = 1e6
 _MOST_PARAMETERS = 1e17
 
+_HARDWARE = (
+    "accelerator",
+    "gpus",
+    "mfu",
+    "compute_dtype",
+    "bytes_per_weight",
+    "active_parameters",
+    "no_attention",
+)
+
 STUDY_MFU = 0.5
 """Share of peak that *Biting the Bullet* assumes; used, and said, where no ``--mfu`` is given."""
 
@@ -42,7 +54,7 @@ def add_prefill_flags(parser: argparse.ArgumentParser) -> None:
         "--weighting",
         metavar="HOW",
         choices=["unweighted", "relative"],
-        help="what the fit minimises: seconds (default) or relative errors",
+        help="what the fit minimises: errors in seconds (unweighted, the default) or relative ones",
     )
     hardware = parser.add_argument_group("prefill, from hardware")
     hardware.add_argument("--accelerator", metavar="NAME", help="as kvcost facts list accelerator")
@@ -97,13 +109,15 @@ def prefill_curve(args: argparse.Namespace, spec: ModelSpec) -> tuple[PrefillCur
     floor = None
     if args.floor is not None:
         floor = parse_seconds(args.floor, field="--floor", allow_zero=True)
-    if args.prefill and args.accelerator:
-        raise InvalidValueError(
-            field="--accelerator",
-            value=args.accelerator,
-            bound="does not go with --prefill",
-            remedy="give measured points or hardware, not both",
-        )
+    given, unused = ("--prefill", _HARDWARE) if args.prefill else ("hardware", ("weighting",))
+    for name in unused if args.prefill or args.accelerator else ():
+        if getattr(args, name) not in (None, False):
+            raise InvalidValueError(
+                field=f"--{name.replace('_', '-')}",
+                value=getattr(args, name),
+                bound=f"does not go with {given}",
+                remedy="give measured points or hardware, not both",
+            )
     if args.prefill:
         return _measured(args, floor), []
     if args.accelerator:
@@ -132,7 +146,7 @@ def _from_hardware(
     from kvcost.hardware import accelerator  # noqa: PLC0415
     from kvcost.units import parse_ratio  # noqa: PLC0415
 
-    gpus = _whole(args.gpus, "--gpus")
+    gpus = count(args.gpus, "--gpus")
     if gpus is None:
         raise MissingFactError(
             fact="the number of accelerators", subject=spec.name, remedy="add --gpus N"
@@ -235,11 +249,11 @@ def transfer_path(args: argparse.Namespace) -> TransferPath:
         "store_bandwidth": rate(args.bandwidth, "--bandwidth"),
         "link_bandwidth": rate(args.link, "--link"),
         "client_bandwidth": rate(args.client, "--client"),
-        "shards": _whole(args.shards, "--shards"),
+        "shards": count(args.shards, "--shards"),
         "shard_efficiency": ratio(args.shard_efficiency, "--shard-efficiency", 1.0),
-        "ranks": _whole(args.ranks, "--ranks"),
+        "ranks": count(args.ranks, "--ranks"),
         "copies": ratio(args.copies, "--copies", 1e6),
-        "active_engines": _whole(args.engines, "--engines"),
+        "active_engines": count(args.engines, "--engines"),
         "chunk_tokens": _whole(args.chunk, "--chunk"),
         "per_key_seconds": seconds(args.per_key, "--per-key"),
     }

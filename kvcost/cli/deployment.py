@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
+import math
 import tomllib
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kvcost.errors import ConfigError, UnknownNameError, nearest_names
+from kvcost.errors import ConfigError, InvalidValueError, UnknownNameError, nearest_names
 
 if TYPE_CHECKING:
     import argparse
+    from collections.abc import Mapping
 
-__all__ = ["Published", "apply_deployment", "shipped_deployments"]
+__all__ = ["Deployment", "Published", "apply_deployment", "shipped_deployments"]
 
 _SUFFIX = ".toml"
 _MOST_BYTES = 1 << 20
 _OWN_KEYS = frozenset({"title", "published"})
-_NOT_FLAGS = frozenset({"command", "deployment", "run", "refuse", "json", "csv", "assume"})
+_NOT_FLAGS = frozenset({"command", "deployment", "run", "refuse", "json", "csv", "flag_choices"})
+_SWITCHES = frozenset({"mtp", "last_token", "no_attention"})
+_KINDS = ("measured", "model", "simulated", "computed", "rounded")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Deployment:
+    """What a deployment file holds beside flags.
+
+    Attributes
+    ----------
+    title : str
+        What it is; empty where flags have changed the question.
+    published : tuple of Published
+        Figures to set beside the answer.
+    notes : tuple of str
+        What was left out, and why.
+    """
+
+    title: str
+    published: tuple[Published, ...]
+    notes: tuple[str, ...]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +63,19 @@ class Published:
     value: float
     kind: str
     note: str = ""
+
+    @property
+    def understood(self) -> bool:
+        """Whether every entry is of its kind."""
+        number = isinstance(self.value, (int, float)) and not isinstance(self.value, bool)
+        texts = all(isinstance(text, str) for text in (self.quantity, self.kind, self.note))
+        return (
+            number
+            and texts
+            and math.isfinite(self.value)
+            and self.value != 0
+            and self.kind in _KINDS
+        )
 
 
 def _folder() -> Path:
@@ -71,7 +107,7 @@ def _read(path: Path) -> dict[str, Any]:
     try:
         if path.stat().st_size > _MOST_BYTES:
             raise ConfigError(path=str(path), problem="is larger than 1 MiB", remedy=remedy)
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return tomllib.loads(path.read_text(encoding="utf-8-sig"))
     except OSError as error:
         problem = error.strerror or "cannot be read"
         raise ConfigError(path=str(path), problem=problem, remedy=remedy) from None
@@ -80,8 +116,8 @@ def _read(path: Path) -> dict[str, Any]:
         raise ConfigError(path=str(path), problem=problem, remedy=remedy) from None
 
 
-def apply_deployment(args: argparse.Namespace) -> tuple[str, tuple[Published, ...]]:
-    """Fill flags that were not given from the deployment file, and return its title and figures.
+def apply_deployment(args: argparse.Namespace) -> Deployment:
+    """Fill flags that were not given from the deployment file, and return what else it holds.
 
     Parameters
     ----------
@@ -90,8 +126,8 @@ def apply_deployment(args: argparse.Namespace) -> tuple[str, tuple[Published, ..
 
     Returns
     -------
-    tuple of str and tuple of Published
-        Title, and published figures; empty without a file.
+    Deployment
+        Title and published figures where the question is the file's own; empty without a file.
 
     Raises
     ------
@@ -99,12 +135,19 @@ def apply_deployment(args: argparse.Namespace) -> tuple[str, tuple[Published, ..
         If the file cannot be read, or a key is unknown or of the wrong kind.
     UnknownNameError
         If no such deployment ships.
+    InvalidValueError
+        If a flag names another model, but the prefill would be that of the file's model.
     """
     if args.deployment is None:
-        return "", ()
+        return Deployment(title="", published=(), notes=())
     path = _path(args.deployment)
     table = _read(path)
     flags = set(vars(args)) - _NOT_FLAGS
+    published = _published(path, table.get("published", []))
+    title = table.get("title", "")
+    if not isinstance(title, str):
+        raise ConfigError(path=str(path), problem="the title is no text", remedy="write it as text")
+    changed = []
     for key, value in table.items():
         if key in _OWN_KEYS:
             continue
@@ -113,18 +156,40 @@ def apply_deployment(args: argparse.Namespace) -> tuple[str, tuple[Published, ..
             raise ConfigError(
                 path=str(path), problem=f"unknown key {key!r}", remedy=f"the nearest are {near}"
             )
-        if getattr(args, key) in (None, False):
-            setattr(args, key, _flag_value(path, key, value))
-    return str(table.get("title", "")), _published(path, table.get("published", []))
+        filled = _flag_value(path, key, value, args.flag_choices)
+        if key == "prefill" and args.accelerator is not None:
+            changed.append(key)
+        elif getattr(args, key) in (None, False):
+            setattr(args, key, filled)
+        elif getattr(args, key) != filled:
+            changed.append(key)
+    if "model" in changed and "prefill" in table and "prefill" not in changed:
+        raise InvalidValueError(
+            field="model",
+            value=args.model,
+            bound=f"is not the model whose prefill {path.name} states",
+            remedy="give its own --prefill, or --accelerator with --gpus",
+        )
+    if not changed:
+        return Deployment(title=title, published=published, notes=())
+    words = ", ".join(f"--{key.replace('_', '-')}" for key in changed)
+    note = f"not the question of {path.name} ({words}): its published figures are left out"
+    return Deployment(title="", published=(), notes=(note,))
 
 
-def _flag_value(path: Path, key: str, value: Any) -> Any:
+def _flag_value(path: Path, key: str, value: Any, choices: Mapping[str, Any]) -> Any:
+    if key in choices:
+        if isinstance(value, str) and value in choices[key]:
+            return value
+        remedy = f"use one of {', '.join(choices[key])}"
+        raise ConfigError(path=str(path), problem=f"key {key!r} is {value!r}", remedy=remedy)
     if isinstance(value, list) and key == "prefill" and all(isinstance(v, str) for v in value):
         return value
-    if isinstance(value, bool) and key in ("mtp", "last_token", "index_on_every_layer"):
+    if isinstance(value, bool) and key in _SWITCHES:
         return value
-    if isinstance(value, str) and key != "prefill":
-        return value
+    if isinstance(value, str) and key not in {"prefill", *_SWITCHES}:
+        beside = path.parent / value
+        return str(beside) if key == "model" and value.endswith(".json") else value
     raise ConfigError(
         path=str(path),
         problem=f"key {key!r} is {value!r}",
@@ -133,16 +198,18 @@ def _flag_value(path: Path, key: str, value: Any) -> Any:
 
 
 def _published(path: Path, rows: Any) -> tuple[Published, ...]:
-    try:
-        found = tuple(Published(**row) for row in rows)
-    except TypeError:
-        found = (None,)  # type: ignore[assignment]
-    for row in found:
-        number = row and isinstance(row.value, (int, float)) and not isinstance(row.value, bool)
-        if not number or not all(isinstance(t, str) for t in (row.quantity, row.kind, row.note)):
+    found = []
+    for row in rows if isinstance(rows, list) else [rows]:
+        try:
+            made = Published(**row) if isinstance(row, dict) else None
+        except TypeError:
+            made = None
+        if made is None or not made.understood:
             raise ConfigError(
                 path=str(path),
                 problem="a [[published]] table is not understood",
-                remedy="give quantity, value (a number in base units), kind and, if needed, note",
+                remedy="give quantity, value (a finite number other than 0, in base units), "
+                f"kind ({', '.join(_KINDS)}) and, if needed, note",
             )
-    return found
+        found.append(made)
+    return tuple(found)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kvcost.cli.output import Report, show
-from kvcost.cli.parser import add_output_flags
+from kvcost.cli.parser import add_output_flags, count
 
 if TYPE_CHECKING:
     import argparse
@@ -26,7 +26,8 @@ def add_size_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kv-dtype",
         metavar="DTYPE",
-        help="bf16 (default), fp16, fp8, int8, int4, nvfp4 or mxfp4; never taken from the weights",
+        help="bf16 (default), fp32, fp16, fp8, fp8_per_token_head, int8, int8_per_token_head, "
+        "int4, nvfp4 or mxfp4; never taken from the weights",
     )
     parser.add_argument(
         "--index-dtype",
@@ -39,6 +40,7 @@ def add_size_flags(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--group-scale", metavar="SIZE", help="bytes of that scale, as in 2B (int4)"
     )
+    parser.add_argument("--source-tokens", metavar="N", help="tokens of the encoder (T5, BART)")
     parser.add_argument(
         "--layout", metavar="LAYOUT", help="logical (default), vllm or sglang: whose records"
     )
@@ -47,7 +49,6 @@ def add_size_flags(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument(
         "--assume",
-        metavar="GQA",
         choices=["gqa"],
         help="take a config that is not understood for plain grouped-query attention",
     )
@@ -67,7 +68,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--block", metavar="N", help="round the length up to blocks of N tokens")
     parser.add_argument("--chunk", metavar="N", help="round the length down to chunks of N tokens")
-    parser.add_argument("--source-tokens", metavar="N", help="tokens of the encoder")
     parser.add_argument(
         "--index-on-every-layer",
         action="store_true",
@@ -76,7 +76,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-bytes",
         metavar="SIZE",
-        help="budget for a request of --tokens, as in 10GiB; exit code 1 if it is exceeded",
+        help="budget for a request of --tokens, all copies over the ranks together, as in 10GiB; "
+        "exit code 1 if it is exceeded",
     )
     add_output_flags(parser)
 
@@ -89,7 +90,7 @@ def load_model(args: argparse.Namespace) -> ModelSpec:
     return spec
 
 
-def _count(value: str | None, field: str) -> int | None:
+def _tokens(value: str | None, field: str) -> int | None:
     from kvcost.units import parse_tokens  # noqa: PLC0415
 
     return None if value is None else parse_tokens(value, field=field)
@@ -107,7 +108,8 @@ def size_options(args: argparse.Namespace) -> dict[str, Any]:
         "conv_dtype": args.conv_dtype,
         "layout": args.layout,
         "mtp": args.mtp,
-        "group_size": _count(args.group_size, "--group-size"),
+        "source_tokens": _tokens(args.source_tokens, "--source-tokens"),
+        "group_size": count(args.group_size, "--group-size"),
         "group_scale_bytes": None if scale is None else parse_bytes(scale, field="--group-scale"),
     }
     return {name: value for name, value in given.items() if value is not None}
@@ -120,7 +122,7 @@ def run(args: argparse.Namespace) -> int:
     from kvcost.units import parse_bytes  # noqa: PLC0415
 
     spec = load_model(args)
-    tokens = _count(args.tokens, "--tokens")
+    tokens = _tokens(args.tokens, "--tokens")
     budget = None if args.max_bytes is None else parse_bytes(args.max_bytes, field="--max-bytes")
     if budget is not None and tokens is None:
         raise InvalidValueError(
@@ -130,13 +132,12 @@ def run(args: argparse.Namespace) -> int:
             remedy="add --tokens N",
         )
     spread: dict[str, Any] = {
-        "tp": _count(args.tp, "--tp"),
-        "dp_attention": _count(args.dp_attention, "--dp-attention"),
-        "dcp": _count(args.dcp, "--dcp"),
-        "pp": _count(args.pp, "--pp"),
-        "block_tokens": _count(args.block, "--block"),
-        "chunk_tokens": _count(args.chunk, "--chunk"),
-        "source_tokens": _count(args.source_tokens, "--source-tokens"),
+        "tp": count(args.tp, "--tp"),
+        "dp_attention": count(args.dp_attention, "--dp-attention"),
+        "dcp": count(args.dcp, "--dcp"),
+        "pp": count(args.pp, "--pp"),
+        "block_tokens": _tokens(args.block, "--block"),
+        "chunk_tokens": _tokens(args.chunk, "--chunk"),
     }
     size = kv_size(
         spec,
@@ -146,7 +147,7 @@ def run(args: argparse.Namespace) -> int:
         **size_options(args),
         **{name: value for name, value in spread.items() if value is not None},
     )
-    missed = budget is not None and (size.bytes_at_tokens or 0) > budget
+    missed = budget is not None and (size.bytes_at_tokens or 0) * size.copies > budget
     show(_report(spec, size, budget, missed=missed), args)
     return 1 if missed else 0
 
@@ -171,11 +172,15 @@ def _report(spec: ModelSpec, size: KVSize, budget: float | None, *, missed: bool
         ("copies over the ranks", f"{size.copies:g}"),
     ]
     if size.tokens is not None:
-        rows.append((f"bytes at {format_tokens(size.tokens)}", _exact_bytes(size.bytes_at_tokens)))
+        label = f"bytes at {format_tokens(size.tokens)}"
+        rows.append((f"{label}, one copy", _exact_bytes(size.bytes_at_tokens)))
     notes = [f"Method: {size.method}. Provenance: {size.provenance}."]
     notes += [f"- {note}" for note in size.notes]
     if missed and budget is not None:
-        notes.append(f"BUDGET MISSED: {format_bytes(budget, binary=True)} is less than needed.")
+        needed = format_bytes((size.bytes_at_tokens or 0) * size.copies, binary=True)
+        notes.append(
+            f"BUDGET MISSED: {needed} over all ranks, {format_bytes(budget, binary=True)} allowed."
+        )
     data = {
         "model": spec.name,
         "bytes_per_token": size.bytes_per_token,

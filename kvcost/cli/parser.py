@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from kvcost.errors import KvcostError, nearest_names
+from kvcost.errors import InvalidValueError, KvcostError, nearest_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Parser", "UsageError", "add_output_flags"]
+__all__ = ["Parser", "UsageError", "add_output_flags", "count"]
+
+_MOST = 1_000_000
 
 
 class UsageError(KvcostError):
@@ -54,3 +56,37 @@ def add_output_flags(parser: argparse.ArgumentParser) -> None:
     group = parser.add_mutually_exclusive_group()
     group.add_argument("--json", action="store_true", help="print JSON, in base units")
     group.add_argument("--csv", action="store_true", help="print CSV, in base units")
+
+
+def count(text: str | None, field: str) -> int | None:
+    """Return a flag that counts things (ranks, shards, accelerators), or None if not given.
+
+    Parameters
+    ----------
+    text : str or None
+        A whole number.
+    field : str
+        The flag.
+
+    Returns
+    -------
+    int or None
+        The number.
+
+    Raises
+    ------
+    InvalidValueError
+        If it is no whole number from 1 to 1,000,000.
+    """
+    if text is None:
+        return None
+    plain = text.strip().replace("_", "")
+    number = int(plain) if plain.isascii() and plain.isdigit() and len(plain) < 10 else 0
+    if not 1 <= number <= _MOST:
+        raise InvalidValueError(
+            field=field,
+            value=text,
+            bound=f"must be a whole number from 1 to {_MOST:,}",
+            remedy="write e.g. 8",
+        )
+    return number

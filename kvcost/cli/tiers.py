@@ -51,10 +51,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Print the ladder."""
     from kvcost.breakeven import tier_ladder  # noqa: PLC0415 - loaded only when asked for
+    from kvcost.facts import weakest  # noqa: PLC0415
     from kvcost.model import kv_size  # noqa: PLC0415
     from kvcost.units import format_seconds, format_tokens, parse_tokens  # noqa: PLC0415
 
-    lengths = [parse_tokens(text.strip(), field="--tokens") for text in args.tokens.split(",")]
+    listed = [parse_tokens(text.strip(), field="--tokens") for text in args.tokens.split(",")]
+    lengths = list(dict.fromkeys(listed))
     spec = load_model(args)
     size = kv_size(spec, **size_options(args))
     curve, assumed = prefill_curve(args, spec)
@@ -66,7 +68,9 @@ def run(args: argparse.Namespace) -> int:
         kv_bytes_per_token=size.bytes_per_token,
         fixed_bytes_per_request=size.fixed_bytes_per_request,
     )
-    records = [row.as_dict() for row in found]
+    notes = [*lacking, *assumed, *size.notes, *curve.notes]
+    provenance = str(weakest(spec, curve, *paths.values()))
+    records = [{**row.as_dict(), "provenance": provenance} for row in found]
     rows = []
     for tokens in lengths:
         cells = [row for row in found if row.tokens == tokens]
@@ -84,9 +88,17 @@ def run(args: argparse.Namespace) -> int:
             rows=rows,
             notes=[
                 "In brackets: recompute time over fetch time; above 1 fetching is faster.",
-                *(f"- {note}" for note in (*lacking, *assumed, *size.notes, *curve.notes)),
+                f"Prefill: {curve.method}. Provenance: {provenance}.",
+                *(f"- {note}" for note in notes),
             ],
-            data={"model": spec.name, "kv_bytes_per_token": size.bytes_per_token, "rows": records},
+            data={
+                "model": spec.name,
+                "kv_bytes_per_token": size.bytes_per_token,
+                "rows": records,
+                "method": curve.method,
+                "provenance": provenance,
+                "notes": notes,
+            },
             records=records,
         ),
         args,
@@ -102,6 +114,7 @@ def _paths(args: argparse.Namespace) -> tuple[dict[str, TransferPath], list[str]
     from kvcost.errors import InvalidValueError  # noqa: PLC0415
     from kvcost.hardware import tiers  # noqa: PLC0415
     from kvcost.transfer import TransferPath  # noqa: PLC0415
+    from kvcost.units import parse_rate, parse_seconds  # noqa: PLC0415
 
     sets = args.set or (() if args.tier else _DEFAULT_SETS)
     paths: dict[str, TransferPath] = {}
@@ -125,6 +138,7 @@ def _paths(args: argparse.Namespace) -> tuple[dict[str, TransferPath], list[str]
                 remedy="write it as 'lab=3 GB/s' or 'lab=3 GB/s,20 ms'",
             )
         paths[name.strip()] = TransferPath(
-            store_bandwidth=bandwidth.strip(), overhead_seconds=overhead.strip() or 0.0
+            store_bandwidth=parse_rate(bandwidth.strip(), field="--tier"),
+            overhead_seconds=parse_seconds(overhead.strip() or 0, field="--tier", allow_zero=True),
         )
     return paths, lacking

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Integral
 from typing import Any
 
 from kvcost.errors import InvalidValueError
@@ -39,8 +40,8 @@ def checked_whole(value: Any, *, field: str, low: int, high: int, remedy: str) -
     >>> checked_whole(8, field="tp", low=1, high=64, remedy="give the ranks")
     8
     """
-    if isinstance(value, int) and not isinstance(value, bool) and low <= value <= high:
-        return value
+    if isinstance(value, Integral) and not isinstance(value, bool) and low <= int(value) <= high:
+        return int(value)
     raise InvalidValueError(
         field=field,
         value=value,

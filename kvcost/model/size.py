@@ -71,9 +71,20 @@ def kv_bytes_per_token(
     UnknownNameError, InvalidValueError, MissingFactError
         As `kv_size`.
     """
+    _check_spec(spec)
     storage = storage_of(spec, kv_dtype_name=kv_dtype, index_dtype_name=index_dtype, layout=layout)
     groups = counted_groups(spec, mtp=mtp, index_on_every_layer=False)
     return _whole(sum(token_bytes(group, storage) for group in groups if window_of(group) is None))
+
+
+def _check_spec(spec: object) -> None:
+    if not isinstance(spec, ModelSpec):
+        raise InvalidValueError(
+            field="spec",
+            value=spec,
+            bound="must be a ModelSpec",
+            remedy='load one, as in kvcost.model.load("glm-5.3")',
+        )
 
 
 def kv_size(
@@ -158,6 +169,7 @@ def kv_size(
     >>> size.bytes_per_token, size.per_rank, size.copies
     (192512, 48128, 2)
     """
+    _check_spec(spec)
     storage = storage_of(
         spec,
         kv_dtype_name=kv_dtype,

@@ -105,8 +105,9 @@ def test_tie_within_one_percent():
         (
             {"rate": "10 GB/s", "tokens": 64_000},
             "At 64,000 tokens fetching is faster (0.64 s against 1.24 s), and stays so above "
-            "3.4 GB/s, now 10 GB/s and while the overhead, now 0.33 s, is below 0.93 s; at 10 GB/s "
-            "it wins from 22,705 tokens.",
+            "3.4 GB/s, now 10 GB/s, and while the overhead, now 0.33 s, is below 0.93 s; at "
+            "10 GB/s "
+            "it wins from 22,706 tokens.",
         ),
         (
             {"rate": "5 GB/s", "tokens": 20_000},
@@ -118,7 +119,7 @@ def test_tie_within_one_percent():
             {"rate": "10 GB/s"},
             "At 16,000 tokens no bandwidth wins, since the 0.33 s overhead alone exceeds the "
             "0.31 s recompute: fetching needs prompts over 17,032 tokens at any bandwidth (at "
-            "10 GB/s it wins from 22,705 tokens), or an overhead below 0.233 s at 10 GB/s.",
+            "10 GB/s it wins from 22,706 tokens), or an overhead below 0.233 s at 10 GB/s.",
         ),
         (
             {"rate": "10 GB/s", "tokens": 100, "hit_tokens": 0},

@@ -214,8 +214,8 @@ def test_quadratic_roots_without_cancellation():
 WORDS = {
     "never": {"fetch_seconds_per_token": 1e-3, "fixed_seconds": 0.5, "per_token_squared": 0},
     "always": {"fetch_seconds_per_token": 1e-6, "fixed_seconds": 0.01},
-    "from 28,000 tokens": {"fetch_seconds_per_token": 1e-5, "fixed_seconds": 1.064},
-    "up to 1,000 tokens": {
+    "from 28,001 tokens": {"fetch_seconds_per_token": 1e-5, "fixed_seconds": 1.064},
+    "up to 999 tokens": {
         "fetch_seconds_per_token": 1e-4, "fixed_seconds": 0.02, "constant": 0.1,
         "per_token_squared": 0,
     },
@@ -237,7 +237,7 @@ def test_words(words):
 
 def test_words_of_windows():
     assert kv.breakeven.describe_ranges(((300.0, 5_000.0),)) == (
-        "only between 300 tokens and 5,000 tokens"
+        "only between 301 tokens and 4,999 tokens"
     )
 
 

@@ -84,6 +84,44 @@ def test_flags_win_over_the_deployment(answer):
     assert round(found["break_even_tokens"]) == 34_044
 
 
+def test_another_question_loses_title_and_published_figures(run, answer):
+    found = answer("breakeven", "--deployment", "glm-5.3-8xb300", "--tokens", "32k")
+    assert found["published"] == []
+    assert any("--tokens" in note for note in found["notes"])
+    code, _, err = run("breakeven", "llama-3.3-70b", "--deployment", "glm-5.3-8xb300")
+    assert code == 2
+    assert "whose prefill glm-5.3-8xb300.toml states" in err
+
+
+def test_the_narrowest_part_of_the_path_is_named(answer):
+    words = ("breakeven", "llama-3.3-70b", "--tokens", "16k", "--prefill", "16000=1s")
+    found = answer(*words, "--bandwidth", "5 GB/s", "--link", "1 GB/s")
+    assert found["bandwidth"] == 1e9
+    assert any("limited by the link" in note for note in found["notes"])
+
+
+def test_chunks_longer_than_the_prompt_fetch_nothing(run):
+    words = ("breakeven", "llama-3.3-70b", "--tokens", "16k", "--prefill", "16000=1s")
+    code, out, _ = run(*words, "--bandwidth", "50 GB/s", "--chunk", "100000")
+    assert code == 0
+    assert "nothing is fetched" in out
+    assert "always" not in out.split("fetching wins")[1].split("\n")[0]
+
+
+def test_a_misfit_of_the_prefill_is_said(answer):
+    words = ("breakeven", "qwen3-8b", "--tokens", "1k", "--bandwidth", "1 GB/s")
+    found = answer(*words, "--prefill", "1000=1s", "--prefill", "1000=2s")
+    assert any("misses a measured point by 50%" in note for note in found["notes"])
+
+
+def test_repeated_lengths_are_one_row(answer):
+    words = ("tiers", "llama-3.3-70b", "--prefill", "16000=0.31s", "--set", "bite-the-bullet")
+    found = answer(*words, "--tokens", "8000,8k,8000")
+    assert len(found["rows"]) == 4
+    assert found["provenance"] == "assumed"
+    assert found["notes"]
+
+
 def test_always_is_zero_and_never_is_null(answer):
     words = ("breakeven", "llama-3.3-70b", "--tokens", "64k", "--prefill", "1000=0.07s")
     assert answer(*words, "--bandwidth", "10 GB/s")["break_even_tokens"] == 0
@@ -132,6 +170,9 @@ def test_budgets_set_the_exit_code(run):
         ((*STUDY, "1 GB/s", "--overhead", "0.33"), "--overhead 0.33"),
         ((*STUDY, "1 GB/s", "--prefill", "16000"), "--prefill"),
         ((*STUDY, "1 GB/s", "--accelerator", "h100"), "does not go with --prefill"),
+        ((*STUDY, "1 GB/s", "--mfu", "0.5"), "does not go with --prefill"),
+        ((*STUDY, "1 GB/s", "--ranks", "0"), "--ranks 0 must be a whole number"),
+        (("tiers", "glm-5.3", "--prefill", "1k=1s", "--tier", "lab=3"), "--tier 3 has no unit"),
         ((*STUDY, "1 GB/s", "--shards", "8"), "shard"),
         ((*STUDY, "1 GB/s", "--per-key", "1 ms"), "chunk"),
         (("breakeven", "--deployment", "glm"), "the nearest are glm-5.3-8xb300"),
@@ -170,9 +211,14 @@ def test_bad_input_is_one_clear_line(run, words, said):
         ('tokns = "16000"', "unknown key 'tokns'"),
         ("tokens = ", "is not TOML"),
         ("prefill = [1]", "'prefill' is [1]"),
-        ('mtp = "yes"\ntokens="1k"', "bandwidth"),
+        ('mtp = "yes"\ntokens="1k"', "'mtp' is 'yes'"),
         ("[[published]]\nvalue = 3", "is not understood"),
         ('[[published]]\nquantity="x"\nvalue=true\nkind="y"', "is not understood"),
+        ('[[published]]\nquantity="hit_seconds"\nvalue=0\nkind="model"', "is not understood"),
+        ('[[published]]\nquantity="hit_seconds"\nvalue=nan\nkind="model"', "is not understood"),
+        ('[[published]]\nquantity="hit_seconds"\nvalue=1\nkind="bogus"', "is not understood"),
+        ('require = "foo"', "use one of fetch, recompute"),
+        ("title = 3", "the title is no text"),
         ("published = 3", "is not understood"),
         ("\x00", "is not TOML"),
     ],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import subprocess
+import sys
 
 import pytest
 
@@ -63,6 +65,8 @@ def test_a_missed_budget_is_exit_code_one(run):
     assert code == 1
     assert "BUDGET MISSED" in out
     assert run(*words, "20 GiB")[0] == 0
+    # 16 ranks hold the 8 heads twice
+    assert run(*words, "39 GiB", "--tp", "16")[0] == 1
 
 
 @pytest.mark.parametrize(
@@ -74,11 +78,13 @@ def test_a_missed_budget_is_exit_code_one(run):
         (("kv", "glm-5.3", "--tokens", "-1"), "--tokens -1"),
         (("kv", "glm-5.3", "--tokens", "64K"), "--tokens 64K"),
         (("kv", "glm-5.3", "--tokens", "nan"), "--tokens"),
-        (("kv", "glm-5.3", "--tp", "0"), "--tp 0 must be above 0"),
+        (("kv", "glm-5.3", "--tp", "0"), "--tp 0 must be a whole number from 1"),
         (("kv", "phi-4", "--tp", "4"), "10"),
         (("kv", "glm-5.3", "--max-bytes", "1GiB"), "add --tokens"),
         (("kv", "glm-5.3", "--max-bytes", "1"), "--max-bytes"),
         (("kv", "qwen3-8b", "--kv-dtype", "int4"), "group"),
+        (("kv", "glm-5.3", "--tp", "8k"), "--tp 8k must be a whole number"),
+        (("kv", "qwen3-8b", "--tp", "3"), "--pad-heads"),
         (("kv", "glm-5.3", "--tpp", "3"), "the nearest are --tp"),
         (("kv",), "required: NAME|config.json"),
         (("facts", "show", "accelerator", "b30x"), "the nearest are b300"),
@@ -117,3 +123,11 @@ def test_help_and_version(run):
             run(*words)
         assert stop.value.code == 0
     assert run()[0] == 0
+
+
+def test_output_that_cannot_be_written_is_no_bug():
+    for target, code in (("/dev/full", 2), ("&-", 0)):
+        command = f"{sys.executable} -m kvcost kv glm-5.3 >{target}"
+        done = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+        assert done.returncode == code, target
+        assert "Traceback" not in done.stderr

@@ -7,6 +7,7 @@ from typing import Any
 
 from kvcost.errors import InvalidValueError, UnsupportedModelError
 from kvcost.facts.provenance import Provenance
+from kvcost.model.config.aliases import with_first_names
 from kvcost.model.config.attention import attention_layer, read_heads
 from kvcost.model.config.families import FAMILIES
 from kvcost.model.config.fields import UNSUPPORTED_REMEDY, Fields, one_line
@@ -90,6 +91,7 @@ def parse_config(
     (2, 128)
     """
     _check_arguments(mapping, name, assume)
+    mapping = with_first_names(mapping)
     outer = Fields(
         mapping, subject=one_line(f"the config of {name}"), model_type=_model_type(mapping)
     )
@@ -101,6 +103,7 @@ def parse_config(
             raise
         text, geometry = _assumed_gqa(mapping, outer, refusal)
         provenance = Provenance.ASSUMED
+    _note_cache_scheme(mapping, text)
     return ModelSpec(
         name=name,
         architecture=text.model_type or "not stated",
@@ -115,6 +118,15 @@ def parse_config(
         sources=() if source is None else (source,),
         notes=tuple(text.notes),
     )
+
+
+def _note_cache_scheme(mapping: Mapping[str, Any], text: Fields) -> None:
+    quantization = mapping.get("quantization_config")
+    scheme = quantization.get("kv_cache_scheme") if isinstance(quantization, Mapping) else None
+    if isinstance(scheme, Mapping):
+        bits = scheme.get("num_bits")
+        size = f" of {bits} bits" if isinstance(bits, int) else ""
+        text.note(f"the checkpoint asks for a quantized KV cache{size}; kv_dtype says what is kept")
 
 
 def _check_arguments(mapping: object, name: object, assume: object) -> None:

@@ -180,7 +180,9 @@ def _refused(entries: Iterable[tuple[str, Any]]) -> Iterator[str]:
         if value is None or value in ({}, [], ""):
             continue
         if isinstance(value, Mapping):
-            if not _OTHER_PARTS.search(field) and field not in _KNOWN:
+            if field == "pruned_heads" or (concerns_kv(field) and not _OTHER_PARTS.search(field)):
+                yield path
+            elif not _OTHER_PARTS.search(field) and field not in _KNOWN:
                 yield from _refused((f"{path}.{key}", inner) for key, inner in value.items())
             continue
         if value is False and _SWITCH.search(field):
