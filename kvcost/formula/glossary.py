@@ -293,4 +293,6 @@ quantity("batch_pairs", "X_2", "1", "mean of that number times itself less one",
 quantity("arrival_rate", r"\Lambda", "request/s", "requests that arrive a second", (0.1, 60))
 quantity("offered_load", "A", "server", "servers that are busy on average", (0.5, 60))
 quantity("arrival_scv", "C_a^2", "1", "squared coefficient of variation of the gaps", (0, 9))
-quantity("percentile", "p_q", "1", "share of the requests that wait no longer", (0.5, 0.999), high=1)
+quantity(
+    "percentile", "p_q", "1", "share of the requests that wait no longer", (0.5, 0.999), high=1
+)
