@@ -5,10 +5,36 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from kvcost.compute import PrefillCurve
 from kvcost.errors import InvalidValueError
 from kvcost.facts import Provenance
+from kvcost.transfer import TransferPath
 
-__all__ = ["json_value", "something_to_fetch"]
+__all__ = ["cost_models", "json_value", "something_to_fetch"]
+
+
+def cost_models(*, prefill: object, path: object) -> None:
+    """Refuse what is no prefill curve and no transfer path.
+
+    Raises
+    ------
+    InvalidValueError
+        Naming what to build.
+    """
+    if not isinstance(prefill, PrefillCurve):
+        raise InvalidValueError(
+            field="prefill",
+            value=prefill,
+            bound="must be a PrefillCurve",
+            remedy="build one, as in PrefillCurve.from_points({16_000: 0.31})",
+        )
+    if not isinstance(path, TransferPath):
+        raise InvalidValueError(
+            field="path",
+            value=path,
+            bound="must be a TransferPath",
+            remedy='build one, as in TransferPath(store_bandwidth="1.71 GB/s")',
+        )
 
 
 def something_to_fetch(*, kv_bytes_per_token: float, fixed_bytes_per_request: float) -> None:

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-from kvcost.breakeven.checks import json_value, something_to_fetch
+from kvcost.breakeven.checks import cost_models, json_value, something_to_fetch
 from kvcost.breakeven.ranges import (
     Ranges,
     describe_ranges,
@@ -114,8 +114,12 @@ class Decision:
 
     @property
     def fetch_wins(self) -> str:
-        """Where fetching wins, in words."""
-        return describe_ranges(self.fetch_ranges)
+        """Where fetching wins, in words; prompts that are stored whole."""
+        if not self.fetched_tokens:
+            return "nowhere near: too little of this prompt is stored to fetch any"
+        partly = self.fetched_tokens != self.tokens
+        words = describe_ranges(self.fetch_ranges)
+        return f"{words} (chunks and last token left out)" if partly else words
 
     @property
     def sentence(self) -> str:
@@ -204,6 +208,7 @@ def decide(
     recompute: fetching needs prompts over 17,032 tokens at any bandwidth (at 1.71 GB/s it never
     wins), or an overhead below 0.31 s and more than 2.5 GB/s.
     """
+    cost_models(prefill=prefill, path=path)
     length = float(parse_tokens(tokens, field="tokens"))
     if loading not in _BLOCKING:
         raise InvalidValueError(

@@ -171,7 +171,7 @@ def _report(
         ("hit", shown("hit_seconds", "")),
         ("break-even bandwidth", shown("break_even_bandwidth", "none: no bandwidth wins")),
         ("  without the overhead", shown("break_even_bandwidth_without_overhead", "none")),
-        ("fetching wins", _wins(decision)),
+        ("fetching wins", decision.fetch_wins),
         ("  at infinite bandwidth", _from(answer["break_even_tokens_infinite_bandwidth"])),
         ("margin", format_ratio(decision.margin)),
         ("verdict", decision.verdict.upper()),
@@ -201,13 +201,6 @@ def _report(
         data=data,
         records=[flat],
     )
-
-
-def _wins(decision: Decision) -> str:
-    if not decision.fetched_tokens:
-        return "nothing is fetched: too little is stored in whole chunks"
-    partly = decision.fetched_tokens != decision.tokens
-    return decision.fetch_wins + (" (chunks and last token left out)" if partly else "")
 
 
 def _from(tokens: float | None) -> str:

@@ -185,7 +185,7 @@ class PrefillCurve:
             per_token_squared=bend,
             floor=least,
             provenance=provenance,
-            method=_fit_method(len(set(tokens)), weighting),
+            method=_fit_method(len(set(tokens)), weighting, bent=fitted.per_token_squared > 0),
             notes=_fit_notes(measured, fitted),
             points=measured,
             residuals=tuple(fitted.seconds(n) / t - 1 for n, t in measured),
@@ -318,12 +318,13 @@ def _read_points(
     return tuple(sorted(read))
 
 
-def _fit_method(lengths: int, weighting: str) -> str:
+def _fit_method(lengths: int, weighting: str, *, bent: bool) -> str:
     if lengths == 1:
         return "one length: proportional"
     if lengths == 2:
         return "two lengths: straight line"
-    return f"{lengths} lengths: parabola by {weighting} least squares"
+    shape = "parabola" if bent else "straight line"
+    return f"{lengths} lengths: {shape} by {weighting} least squares"
 
 
 def _fit_notes(measured: tuple[tuple[float, float], ...], fitted: PrefillCurve) -> tuple[str, ...]:

@@ -313,3 +313,37 @@ def test_an_empty_ladder_is_refused(lengths, paths):
         kv.breakeven.tier_ladder(
             lengths, paths, GLM["prefill"], kv_bytes_per_token=1, fixed_bytes_per_request=0
         )
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"path": "5 GB/s"}, r"TransferPath\(store_bandwidth"),
+        ({"prefill": {16_000: 0.31}}, "must be a PrefillCurve"),
+    ],
+)
+def test_cost_models_of_the_wrong_type_are_refused(changes, said):
+    given = {
+        "prefill": PrefillCurve.from_points({16_000: 0.31}),
+        "path": TransferPath(store_bandwidth="1.71 GB/s"),
+    }
+    with pytest.raises(InvalidValueError, match=said):
+        decide(
+            tokens=16_000,
+            kv_bytes_per_token=48_408,
+            fixed_bytes_per_request=0,
+            loading="async",
+            **{**given, **changes},
+        )
+
+
+def test_what_is_not_fetched_wins_nowhere():
+    decision = decide(
+        tokens=16_000,
+        kv_bytes_per_token=48_408,
+        fixed_bytes_per_request=0,
+        prefill=PrefillCurve.from_points({16_000: 0.31}),
+        path=TransferPath(store_bandwidth="50 GB/s", chunk_tokens=100_000),
+        loading="async",
+    )
+    assert decision.fetch_wins.startswith("nowhere near")

@@ -330,3 +330,9 @@ def test_bad_hardware(change):
 def test_share_has_no_default():
     with pytest.raises(TypeError, match="mfu"):
         PrefillCurve.from_hardware(model(FULL), H100, accelerators=4, compute_dtype="bf16")
+
+
+def test_a_bend_that_is_held_at_zero_is_a_line():
+    curve = PrefillCurve.from_points({1000: 1.0, 2000: 2.0, 3000: 2.5})
+    assert curve.method == "3 lengths: straight line by unweighted least squares"
+    assert any("bend is held at zero" in note for note in curve.notes)
