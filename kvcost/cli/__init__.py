@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from importlib import import_module
 from typing import TYPE_CHECKING
@@ -44,14 +45,29 @@ _FLAGS = {
     "shard_efficiency": "--shard-efficiency",
     "chunk_tokens": "--chunk",
     "per_key_seconds": "--per-key",
+    "copies": "--copies",
+    "index_on_every_layer": "--index-on-every-layer",
+    "overhead_seconds": "--overhead",
 }
-"""What the library's arguments are called here, longest first."""
+"""What the library's arguments are called here, longer ones before their parts."""
+
+_OUR_WORDS = frozenset({"field", "fact", "bound", "remedy", "what", "limit"})
 
 
-def _in_flags(message: str) -> str:
+def _in_flags(error: KvcostError) -> str:
+    """Return the message with the library's names as flags, but what the user gave as it is."""
+    fields = {
+        name: _translated(value) if name in _OUR_WORDS and isinstance(value, str) else value
+        for name, value in vars(error).items()
+        if not name.startswith("_")
+    }
+    return str(type(error)(**fields))
+
+
+def _translated(text: str) -> str:
     for name, flag in _FLAGS.items():
-        message = message.replace(name, flag)
-    return message
+        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", flag, text)
+    return text
 
 
 def _parser(wanted: str | None) -> Parser:
@@ -104,7 +120,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return _run(words)
     except KvcostError as error:
-        print(f"kvcost: {_in_flags(str(error))}", file=sys.stderr)
+        print(f"kvcost: {_in_flags(error)}", file=sys.stderr)
         return _BAD_INPUT
     except BrokenPipeError:
         # the reader has gone; keep the interpreter from complaining about it at exit

@@ -11,7 +11,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kvcost.cli.costs import add_path_flags, add_prefill_flags, prefill_curve, transfer_path
+from kvcost.cli.costs import (
+    add_path_flags,
+    add_prefill_flags,
+    fit_notes,
+    prefill_curve,
+    transfer_path,
+)
 from kvcost.cli.kv import add_size_flags, load_model, size_options
 from kvcost.cli.output import Report, show
 from kvcost.cli.parser import add_output_flags
@@ -22,12 +28,10 @@ if TYPE_CHECKING:
 
     from kvcost.breakeven import Decision
     from kvcost.cli.deployment import Published
-    from kvcost.compute import PrefillCurve
     from kvcost.model import ModelSpec
 
 __all__ = ["configure", "run"]
 
-_SHOWN_MISFIT = 1e-3
 _UNITS = {
     "kv_bytes_per_token": "byte/token",
     "recompute_seconds": "s",
@@ -109,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
         recompute_last_token=args.last_token,
         kv_provenance=size.provenance,
     )
-    notes = [*deployment.notes, *assumed, *size.notes, *_misfit(curve), *decision.notes]
+    notes = [*deployment.notes, *assumed, *size.notes, *fit_notes(curve), *decision.notes]
     notes.append(
         f"bandwidths are of the whole path, which is limited by the {' and the '.join(path.limits)}"
     )
@@ -124,16 +128,6 @@ def run(args: argparse.Namespace) -> int:
     )
     show(report, args)
     return 1 if missed else 0
-
-
-def _misfit(curve: PrefillCurve) -> list[str]:
-    """Say how far the fitted prefill is from the points that it was fitted to."""
-    from kvcost.units import format_ratio  # noqa: PLC0415
-
-    worst = max((abs(residual) for residual in curve.residuals), default=0.0)
-    if worst < _SHOWN_MISFIT:
-        return []
-    return [f"prefill: the fit misses a measured point by {format_ratio(worst, digits=2)}"]
 
 
 def _missed(args: argparse.Namespace, decision: Decision, longest: float | None) -> list[str]:

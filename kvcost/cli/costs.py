@@ -19,11 +19,13 @@ __all__ = [
     "STUDY_MFU",
     "add_path_flags",
     "add_prefill_flags",
+    "fit_notes",
     "prefill_curve",
     "transfer_path",
 ]
 
 _BF16_BYTES = 2.0
+_SHOWN_MISFIT = 1e-3
 _FEWEST_PARAMETERS = 1e6
 _MOST_PARAMETERS = 1e17
 
@@ -175,6 +177,7 @@ def _from_hardware(
         compute_dtype=args.compute_dtype or "bf16",
         floor=floor,
         count_attention=not args.no_attention,
+        source_tokens=_whole(args.source_tokens, "--source-tokens"),
     )
     return curve, notes
 
@@ -258,3 +261,13 @@ def transfer_path(args: argparse.Namespace) -> TransferPath:
         "per_key_seconds": seconds(args.per_key, "--per-key"),
     }
     return TransferPath(**{name: value for name, value in given.items() if value is not None})
+
+
+def fit_notes(curve: PrefillCurve) -> list[str]:
+    """Say how far the fitted prefill is from the points that it was fitted to."""
+    from kvcost.units import format_ratio  # noqa: PLC0415
+
+    worst = max((abs(residual) for residual in curve.residuals), default=0.0)
+    if worst < _SHOWN_MISFIT:
+        return []
+    return [f"prefill: the fit misses a measured point by {format_ratio(worst, digits=2)}"]

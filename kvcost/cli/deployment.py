@@ -20,6 +20,8 @@ _SUFFIX = ".toml"
 _MOST_BYTES = 1 << 20
 _OWN_KEYS = frozenset({"title", "published"})
 _NOT_FLAGS = frozenset({"command", "deployment", "run", "refuse", "json", "csv", "flag_choices"})
+_LEAST = 1e-30
+_NOT_THE_QUESTION = frozenset({"require", "max_ttft"})
 _SWITCHES = frozenset({"mtp", "last_token", "no_attention"})
 _KINDS = ("measured", "model", "simulated", "computed", "rounded")
 
@@ -73,7 +75,7 @@ class Published:
             number
             and texts
             and math.isfinite(self.value)
-            and self.value != 0
+            and abs(self.value) > _LEAST
             and self.kind in _KINDS
         )
 
@@ -147,7 +149,7 @@ def apply_deployment(args: argparse.Namespace) -> Deployment:
     title = table.get("title", "")
     if not isinstance(title, str):
         raise ConfigError(path=str(path), problem="the title is no text", remedy="write it as text")
-    changed = []
+    changed: list[str] = []
     for key, value in table.items():
         if key in _OWN_KEYS:
             continue
@@ -161,8 +163,14 @@ def apply_deployment(args: argparse.Namespace) -> Deployment:
             changed.append(key)
         elif getattr(args, key) in (None, False):
             setattr(args, key, filled)
-        elif getattr(args, key) != filled:
+        elif not _same(getattr(args, key), filled):
             changed.append(key)
+    # a flag that the file does not state makes it another question too
+    changed += [
+        key
+        for key in sorted(flags - set(table) - _NOT_THE_QUESTION)
+        if getattr(args, key) not in (None, False)
+    ]
     if "model" in changed and "prefill" in table and "prefill" not in changed:
         raise InvalidValueError(
             field="model",
@@ -175,6 +183,13 @@ def apply_deployment(args: argparse.Namespace) -> Deployment:
     words = ", ".join(f"--{key.replace('_', '-')}" for key in changed)
     note = f"not the question of {path.name} ({words}): its published figures are left out"
     return Deployment(title="", published=(), notes=(note,))
+
+
+def _same(given: Any, filled: Any) -> bool:
+    """Tell whether two texts of a flag are alike but for spaces."""
+    if isinstance(given, str) and isinstance(filled, str):
+        return "".join(given.split()) == "".join(filled.split())
+    return bool(given == filled)
 
 
 def _flag_value(path: Path, key: str, value: Any, choices: Mapping[str, Any]) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from kvcost.cli.costs import add_prefill_flags, prefill_curve
+from kvcost.cli.costs import add_prefill_flags, fit_notes, prefill_curve
 from kvcost.cli.kv import add_size_flags, load_model, size_options
 from kvcost.cli.output import Report, show
 from kvcost.cli.parser import add_output_flags
@@ -68,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         kv_bytes_per_token=size.bytes_per_token,
         fixed_bytes_per_request=size.fixed_bytes_per_request,
     )
-    notes = [*lacking, *assumed, *size.notes, *curve.notes]
+    notes = [*lacking, *assumed, *size.notes, *fit_notes(curve), *curve.notes]
     provenance = str(weakest(spec, curve, *paths.values()))
     records = [{**row.as_dict(), "provenance": provenance} for row in found]
     rows = []
@@ -130,11 +130,11 @@ def _paths(args: argparse.Namespace) -> tuple[dict[str, TransferPath], list[str]
     for text in args.tier or ():
         name, equals, rest = text.partition("=")
         bandwidth, _, overhead = rest.partition(",")
-        if not (name.strip() and equals and bandwidth.strip()):
+        if name.strip() in paths or not (name.strip() and equals and bandwidth.strip()):
             raise InvalidValueError(
                 field="--tier",
                 value=text,
-                bound="must be a name, a rate and, if there is one, a fixed time",
+                bound="must be a new name, a rate and, if there is one, a fixed time",
                 remedy="write it as 'lab=3 GB/s' or 'lab=3 GB/s,20 ms'",
             )
         paths[name.strip()] = TransferPath(

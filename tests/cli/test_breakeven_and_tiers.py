@@ -21,6 +21,7 @@ STUDY = (
     "16000=0.31s",
     "--bandwidth",
 )
+TIERS = ("tiers", "glm-5.3", "--prefill", "1k=1s")
 PLAIN = ("breakeven", "glm-5.3", "--tokens", "1k", "--bandwidth", "1 GB/s")
 KEYS = {
     "kv_bytes_per_token",
@@ -88,6 +89,10 @@ def test_another_question_loses_title_and_published_figures(run, answer):
     found = answer("breakeven", "--deployment", "glm-5.3-8xb300", "--tokens", "32k")
     assert found["published"] == []
     assert any("--tokens" in note for note in found["notes"])
+    words = ("--shards", "4", "--shard-efficiency", "0.9")
+    assert answer("breakeven", "--deployment", "glm-5.3-8xb300", *words)["published"] == []
+    again = answer("breakeven", "--deployment", "glm-5.3-8xb300", "--bandwidth", "1.71GB/s")
+    assert len(again["published"]) == 3
     code, _, err = run("breakeven", "llama-3.3-70b", "--deployment", "glm-5.3-8xb300")
     assert code == 2
     assert "whose prefill glm-5.3-8xb300.toml states" in err
@@ -172,6 +177,12 @@ def test_budgets_set_the_exit_code(run):
         ((*STUDY, "1 GB/s", "--accelerator", "h100"), "does not go with --prefill"),
         ((*STUDY, "1 GB/s", "--mfu", "0.5"), "does not go with --prefill"),
         ((*STUDY, "1 GB/s", "--ranks", "0"), "--ranks 0 must be a whole number"),
+        (
+            (*TIERS, "--tier", "lab=3 GB/s", "--tier", "lab=5 GB/s"),
+            "must be a new name",
+        ),
+        (("kv", "store_bandwidth"), "model 'store_bandwidth' is not known"),
+        (("kv", "group_size.json"), "group_size.json: there is no such file"),
         (("tiers", "glm-5.3", "--prefill", "1k=1s", "--tier", "lab=3"), "--tier 3 has no unit"),
         ((*STUDY, "1 GB/s", "--shards", "8"), "shard"),
         ((*STUDY, "1 GB/s", "--per-key", "1 ms"), "chunk"),
