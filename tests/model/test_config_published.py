@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from kvcost.errors import InvalidValueError, UnsupportedModelError
-from kvcost.model import kv_size, parse_config
+from kvcost.errors import ConfigError, InvalidValueError, UnsupportedModelError
+from kvcost.model import kv_size, load, parse_config
 
 # google/gemma-2-9b-it, config.json
 GEMMA_2 = {
@@ -59,6 +59,13 @@ def test_gemma_2_states_its_window_twice():
     assert kv_size(parse_config(alone, name="gemma-2-9b-it")).bytes_per_token == 172_032
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_null_window_gives_way_to_the_stated_one(order):
+    stated = [*GEMMA_2.items()][::order]
+    config = {key: None if key == "sliding_window" else value for key, value in stated}
+    assert kv_size(parse_config(config, name="gemma-2-9b-it")).bytes_per_token == 172_032
+
+
 def test_two_windows_that_differ_are_refused():
     with pytest.raises(InvalidValueError, match="sliding_window_size 2048 must be sliding_window"):
         parse_config({**GEMMA_2, "sliding_window_size": 2048}, name="gemma-2-9b-it")
@@ -102,3 +109,18 @@ def test_numpy_counts_are_counts():
     spec = parse_config(LLAMA, name="llama")
     size = kv_size(spec, tokens=np.int64(1000), tp=np.int64(8))
     assert (size.bytes_at_tokens, size.per_rank) == (131_072_000, 16_384)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('{"model_type": "llama", "head_dim": 64, "head_dim": 128}', "'head_dim' twice"),
+        ('{"head_dim": ' + "9" * 5000 + "}", "thousands of digits"),
+    ],
+)
+def test_odd_json_is_said_once(tmp_path, text, said):
+    path = tmp_path / "config.json"
+    path.write_text(text)
+    with pytest.raises(ConfigError, match=said) as failure:
+        load(path)
+    assert str(failure.value).count(str(path)) == 1

@@ -43,10 +43,10 @@ def with_first_names(mapping: Mapping[str, Any]) -> dict[str, Any]:
     """
     named: dict[str, Any] = {}
     for key, value in mapping.items():
-        if key in _EVERY_LAYER and value == _EVERY_LAYER[key]:
+        if key in _EVERY_LAYER and value is not True and value == _EVERY_LAYER[key]:
             continue
         first = _SECOND_NAMES.get(key, key)
-        if first != key and mapping.get(first, value) != value:
+        if first != key and mapping.get(first) not in (None, value):
             raise InvalidValueError(
                 field=key,
                 value=value,
@@ -54,5 +54,7 @@ def with_first_names(mapping: Mapping[str, Any]) -> dict[str, Any]:
                 remedy="state the field once",
             )
         section = isinstance(value, dict) and key.endswith("_config")
+        if value is None and named.get(first) is not None:
+            continue
         named[first] = with_first_names(value) if section else value
     return named

@@ -135,7 +135,10 @@ def _parse(text: str, shown: str) -> Any:
         ) from None
     except RecursionError:
         raise ConfigError(path=shown, problem="is nested too deeply", remedy=_REMEDY) from None
-    except ValueError as failure:
+    except ConfigError:
+        raise
+    except ValueError:
+        # the only other one: an integer with more digits than Python reads
         raise ConfigError(
-            path=shown, problem=f"is no valid JSON ({failure})", remedy=_REMEDY
+            path=shown, problem="is no valid JSON (a number of thousands of digits)", remedy=_REMEDY
         ) from None
