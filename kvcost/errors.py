@@ -255,10 +255,11 @@ class UnstableError(KvcostError, ValueError):
 
     def message(self) -> str:
         """Return the one-line text of the error."""
+        short = f"falls short by {self.short_by:.6g} servers" if self.short_by else "is all used up"
         return (
             f"offered load {self.offered_load:.6g} on {self.servers:.6g} servers "
             f"(utilization {self.offered_load / self.servers:.6g}) must stay below their number, "
-            f"capacity falls short by {self.short_by:.6g} servers: "
+            f"capacity {short}: "
             f"use at least {self.servers_needed} servers or send less"
         )
 

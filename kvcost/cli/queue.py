@@ -13,7 +13,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from kvcost.cli.output import Report, show
-from kvcost.cli.parser import add_output_flags
+from kvcost.cli.parser import add_output_flags, count
 
 if TYPE_CHECKING:
     import argparse
@@ -54,7 +54,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     add_output_flags(parser)
 
 
-def _number(text: str | None, field: str) -> float | None:
+def _number(text: str | None, field: str, *, example: str = "4") -> float | None:
     from kvcost.errors import InvalidValueError  # noqa: PLC0415 - loaded only when asked for
 
     if text is None:
@@ -65,7 +65,7 @@ def _number(text: str | None, field: str) -> float | None:
         number = math.nan
     if not math.isfinite(number):
         raise InvalidValueError(
-            field=field, value=text, bound="must be a finite number", remedy="write e.g. 4"
+            field=field, value=text, bound="must be a finite number", remedy=f"write e.g. {example}"
         )
     return number
 
@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
 def _load(args: argparse.Namespace) -> dict[str, float]:
     from kvcost.errors import InvalidValueError, MissingFactError  # noqa: PLC0415
 
-    rho = _number(args.utilization, "--utilization")
+    rho = _number(args.utilization, "--utilization", example="0.9")
     rate = _number(args.arrival_rate, "--arrival-rate")
     if rho is not None and rate is not None:
         raise InvalidValueError(
@@ -153,9 +153,10 @@ def _moments(args: argparse.Namespace) -> dict[str, Any]:
 def _burst(args: argparse.Namespace) -> tuple[Wait, list[str]]:
     from kvcost.errors import MissingFactError  # noqa: PLC0415
     from kvcost.queueing.burst import burst  # noqa: PLC0415
-    from kvcost.units import parse_tokens  # noqa: PLC0415
 
     arrivals: Arrivals = args.arrivals or "even"
+    requests = count(args.burst, "--burst")
+    assert requests is not None
     window = _seconds(args.over, "--over", allow_zero=True)
     if window is None:
         if arrivals != "batch":
@@ -175,7 +176,7 @@ def _burst(args: argparse.Namespace) -> tuple[Wait, list[str]]:
     def answer(law: Service) -> BurstWait:
         return burst(
             servers=_whole_or_real(_number(args.servers, "--servers")),  # type: ignore[arg-type]
-            requests=parse_tokens(args.burst, field="--burst"),
+            requests=requests,
             window_seconds=window,
             service=law,
             arrivals=arrivals,

@@ -115,6 +115,11 @@ def test_a_budget_sets_the_exit_code(run):
             "--distribution",
         ),
         (("queue", "--servers", "8", "--utilization", ".5", "--service-mean", "-1"), "-1"),
+        (("queue", "--servers", "1", "--utilization", "1", "--service-mean", "1"), "all used up"),
+        (
+            ("queue", "--servers", "4", "--burst", "0", "--over", "1", "--service-mean", "1"),
+            "--burst 0 must be a whole number",
+        ),
         (("queue",), "required"),
     ],
 )

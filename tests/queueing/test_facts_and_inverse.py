@@ -14,6 +14,7 @@ from kvcost.queueing import (
     Target,
     load_for_wait,
     mdc,
+    mgc,
     mmc,
     moments_wait,
     mphc,
@@ -192,3 +193,9 @@ def test_targets_that_cannot_be_met_or_are_no_targets():
     ):
         with pytest.raises(InvalidValueError):
             Target(**wrong)
+
+
+@pytest.mark.parametrize("law", [3, None, "lognormal"])
+def test_what_is_no_law_is_refused(law):
+    with pytest.raises(InvalidValueError, match="must be a law of service times"):
+        mgc(servers=2, service=law, utilization=0.5)

@@ -236,8 +236,15 @@ def require_finite_variance(service: Service) -> None:
     Raises
     ------
     InvalidValueError
-        Saying why no mean wait follows.
+        Saying why no mean wait follows; also if it is no law.
     """
+    if not isinstance(service, Service):
+        raise InvalidValueError(
+            field="service",
+            value=service,
+            bound="must be a law of service times",
+            remedy="build one, as in Lognormal(mean=0.3, scv=2.0)",
+        )
     if not math.isfinite(service.moment(2)):
         raise InvalidValueError(
             field="service",
