@@ -30,7 +30,11 @@ lint: $(VENV)/.dev ## ruff, mypy strict, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: $(VENV)/.dev ## measure speed against named baselines
+$(VENV)/.bench: $(BIN)/kvcost
+	$(BIN)/python -m pip install --quiet --editable '.[bench]'
+	@touch $@
+
+bench: $(VENV)/.bench ## measure speed against named baselines
 	$(BIN)/python -m pytest tests/bench -o python_files="bench_*.py" -o python_functions="bench_* test_*" --benchmark-only --benchmark-columns=median,iqr,ops --benchmark-disable-gc
 
 notebooks: $(VENV)/.dev ## run the notebooks

@@ -9,7 +9,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from kvcost import breakeven, compute, errors, facts, formula, hardware, model, transfer, units
+    from kvcost import (
+        breakeven,
+        compute,
+        errors,
+        facts,
+        formula,
+        hardware,
+        model,
+        queueing,
+        simulation,
+        transfer,
+        units,
+    )
 
 __all__ = [
     "__version__",
@@ -20,6 +32,8 @@ __all__ = [
     "formula",
     "hardware",
     "model",
+    "queueing",
+    "simulation",
     "transfer",
     "units",
 ]

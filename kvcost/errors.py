@@ -23,6 +23,7 @@ __all__ = [
     "NotExpressibleError",
     "UnitError",
     "UnknownNameError",
+    "UnstableError",
     "UnsupportedModelError",
     "nearest_names",
 ]
@@ -223,6 +224,44 @@ class CapacityError(KvcostError):
     def message(self) -> str:
         """Return the one-line text of the error."""
         return f"{self.what} exceed {self.limit}: {self.remedy}"
+
+
+class UnstableError(KvcostError, ValueError):
+    """More work arrives than the servers can do, so the queue grows without end.
+
+    Attributes
+    ----------
+    servers : float
+        Servers there are.
+    offered_load : float
+        Work that arrives, in servers kept busy.
+    servers_needed : int
+        Smallest whole number of servers that keeps up.
+    short_by : float
+        Servers that are missing before the queue would only stand still; 0 at exactly full load.
+    """
+
+    servers: float
+    offered_load: float
+    servers_needed: int
+
+    def __init__(self, *, servers: float, offered_load: float, servers_needed: int) -> None:
+        super().__init__(servers=servers, offered_load=offered_load, servers_needed=servers_needed)
+
+    @property
+    def short_by(self) -> float:
+        """Servers that are missing before the queue would only stand still."""
+        return max(0.0, self.offered_load - self.servers)
+
+    def message(self) -> str:
+        """Return the one-line text of the error."""
+        short = f"falls short by {self.short_by:.6g} servers" if self.short_by else "is all used up"
+        return (
+            f"offered load {self.offered_load:.6g} on {self.servers:.6g} servers "
+            f"(utilization {self.offered_load / self.servers:.6g}) must stay below their number, "
+            f"capacity {short}: "
+            f"use at least {self.servers_needed} servers or send less"
+        )
 
 
 class FormulaError(KvcostError):

@@ -21,6 +21,7 @@ _COMMANDS = {
     "kv": "bytes that a token and a request of a model weigh",
     "breakeven": "fetch the KV of a prompt, or recompute it",
     "tiers": "recompute against each tier, for a list of lengths",
+    "queue": "how long requests wait for a server, steady or in a burst",
     "facts": "the numbers kvcost knows, with their sources",
 }
 

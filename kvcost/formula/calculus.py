@@ -13,7 +13,7 @@ from scipy.optimize import brentq
 
 from kvcost import ops
 from kvcost.errors import InvalidValueError, UnknownNameError, nearest_names
-from kvcost.ops import symbolic
+from kvcost.ops import poisson, symbolic
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -29,6 +29,9 @@ _ROOT_TOLERANCE = 1e-9
 _WORDS: dict[str, Callable[..., Any]] = {
     "SnapFloor": ops.floor,
     "SnapCeil": ops.ceil,
+    "NoSlope": lambda count: np.nan * count,
+    "PoissonPmf": poisson.pmf,
+    "PoissonCdf": poisson.cdf,
     "Heaviside": lambda x, at_zero=0.5: np.heaviside(x, at_zero),
     "exp": ops.exp,
     "expm1": ops.expm1,

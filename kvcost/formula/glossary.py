@@ -271,3 +271,28 @@ quantity(
 )
 quantity("measured_seconds", r"\hat{T}", "s", "time that was measured", (0.001, 100))
 quantity("predicted_seconds", r"\tilde{T}", "s", "time that a model gives", (0.001, 100))
+
+# Queueing: bursts
+quantity("servers", "c_s", "server", "servers that share one queue", (1, 64), low=1, whole=True)
+quantity("service_seconds", r"\bar{S}", "s", "mean service time", (0.1, 10))
+quantity("service_scv", "C^2", "1", "squared coefficient of variation of a service", (0, 9))
+quantity("utilization", r"\varrho", "1", "share of the time that a server is busy", (0.05, 0.98))
+quantity("burst_requests", "n_B", "request", "requests of a burst", (2, 500), low=1, whole=True)
+quantity("earlier_requests", "n_k", "request", "requests that came before", (0, 500), whole=True)
+quantity("waiting_requests", "n_w", "request", "requests that wait", (1, 500))
+quantity("arrival_gap", r"\delta_a", "s", "time from one arrival to the next", (0, 0.02))
+quantity("burst_seconds", "W_B", "s", "time over which a burst arrives", (0.1, 10))
+quantity("background_utilization", r"\varrho_0", "1", "share that other requests take", (0, 0.95))
+quantity("cold_seconds", "S_0", "s", "first service at a server", (2, 20))
+quantity("warm_seconds", "S_1", "s", "later service at a server", (0.1, 2))
+quantity("copy_ready_seconds", "T_x", "s", "when a copy can be used elsewhere", (1, 60))
+quantity("batch_mean", r"\bar{X}", "1", "mean number of requests of a batch", (1, 32), low=1)
+quantity("batch_pairs", "X_2", "1", "mean of that number times itself less one", (0, 1000))
+
+# Queueing: waits
+quantity("arrival_rate", r"\Lambda", "request/s", "requests that arrive a second", (0.1, 60))
+quantity("offered_load", "A", "server", "servers that are busy on average", (0.5, 60))
+quantity("arrival_scv", "C_a^2", "1", "squared coefficient of variation of the gaps", (0, 9))
+quantity(
+    "percentile", "p_q", "1", "share of the requests that wait no longer", (0.5, 0.999), high=1
+)

@@ -12,6 +12,10 @@ FORMULA_MODULES = (
     "kvcost.compute.formulas",
     "kvcost.transfer.formulas",
     "kvcost.breakeven.formulas",
+    "kvcost.queueing.formulas",
+    "kvcost.queueing.approximations",
+    "kvcost.queueing.burst.formulas",
+    "kvcost.queueing.dispatch.formulas",
 )
 """Every module that registers formulas; named, not imported, since they build on this package."""
 

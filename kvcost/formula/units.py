@@ -138,9 +138,10 @@ class _Checker:
         return found
 
     def dimensionless(self, node: Any) -> Unit:
-        unit = self.unit(node.args[0])
-        if unit:
-            self.fail(f"{type(node).__name__} of {unit_text(unit)} in {node}")
+        for part in node.args:
+            unit = self.unit(part)
+            if unit:
+                self.fail(f"{type(node).__name__} of {unit_text(unit)} in {node}")
         return {}
 
     def condition(self, node: Any) -> None:

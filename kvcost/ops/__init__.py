@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from kvcost.ops import tracing
+from kvcost.ops import poisson, tracing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,6 +37,8 @@ __all__ = [
     "maximum",
     "minimum",
     "nan",
+    "poisson_cdf",
+    "poisson_pmf",
     "sqrt",
     "where",
 ]
@@ -350,3 +352,57 @@ def ceil(value: Num) -> Num:
     (3.0, 3.0)
     """
     return _apply_ceil(value)
+
+
+def poisson_pmf(count: Num, mean: Num) -> Num:
+    """Return the Poisson probability of exactly `count`, without overflow.
+
+    Parameters
+    ----------
+    count : float or array
+        Whole in sheets; Python continues it between whole numbers. 0 below 0.
+    mean : float or array
+        Mean, 0 or more; nan below.
+
+    Returns
+    -------
+    float or array
+        Probability.
+
+    Examples
+    --------
+    >>> round(poisson_pmf(2.0, 1.0), 12)
+    0.183939720586
+    """
+    if is_symbolic(count) or is_symbolic(mean):
+        return _symbolic("poisson_pmf")(count, mean)
+    return poisson.pmf(_plain(count), _plain(mean))
+
+
+def poisson_cdf(count: Num, mean: Num) -> Num:
+    """Return the Poisson probability of at most `count`.
+
+    Parameters
+    ----------
+    count : float or array
+        Whole in sheets; Python continues it between whole numbers. 0 below 0.
+    mean : float or array
+        Mean, 0 or more; nan below.
+
+    Returns
+    -------
+    float or array
+        Probability.
+
+    Examples
+    --------
+    >>> round(poisson_cdf(2.0, 1.0), 12)
+    0.919698602929
+    """
+    if is_symbolic(count) or is_symbolic(mean):
+        return _symbolic("poisson_cdf")(count, mean)
+    return poisson.cdf(_plain(count), _plain(mean))
+
+
+def _plain(value: Num) -> Num:
+    return float(value) if isinstance(value, (float, int)) else value

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Call",
     "Constant",
+    "NoSlope",
+    "PoissonCdf",
+    "PoissonPmf",
     "SnapCeil",
     "SnapFloor",
     "absolute",
@@ -30,6 +33,8 @@ __all__ = [
     "make_constant",
     "maximum",
     "minimum",
+    "poisson_cdf",
+    "poisson_pmf",
     "sqrt",
     "where",
 ]
@@ -87,6 +92,47 @@ class SnapCeil(sympy.Function):
 
     def _latex(self, printer: Any, **_: Any) -> str:
         return rf"\left\lceil {printer._print(self.args[0])} \right\rceil"
+
+
+class NoSlope(sympy.Function):
+    """The slope in a quantity that is whole: none. Its number is nan."""
+
+    nargs = 1
+
+    def _eval_is_extended_real(self) -> bool:
+        return True
+
+
+class PoissonPmf(sympy.Function):
+    """Poisson probability of a count at a mean."""
+
+    nargs = 2
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        """Return the slope in the mean; in the count, which is whole, there is none."""
+        count, mean = self.args
+        return NoSlope(self.args[0]) if argindex == 1 else self * (count / mean - 1)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        count, mean = (printer._print(part) for part in self.args)
+        return (
+            rf"\frac{{\left({mean}\right)^{{{count}}} e^{{-{mean}}}}}"
+            rf"{{\left({count}\right)!}}"
+        )
+
+
+class PoissonCdf(sympy.Function):
+    """Poisson probability of at most a count at a mean."""
+
+    nargs = 2
+
+    def fdiff(self, argindex: int = 1) -> sympy.Expr:
+        """Return the slope in the mean; in the count, which is whole, there is none."""
+        return NoSlope(self.args[0]) if argindex == 1 else -PoissonPmf(*self.args)
+
+    def _latex(self, printer: Any, **_: Any) -> str:
+        count, mean = (printer._print(part) for part in self.args)
+        return rf"\sum_{{j=0}}^{{{count}}} \frac{{\left({mean}\right)^{{j}} e^{{-{mean}}}}}{{j!}}"
 
 
 class Call(sympy.Symbol):
@@ -191,3 +237,13 @@ def floor(value: Any) -> Any:
 def ceil(value: Any) -> Any:
     """Return the ceiling with tolerance."""
     return SnapCeil(value)
+
+
+def poisson_pmf(count: Any, mean: Any) -> Any:
+    """Return the Poisson probability of a count."""
+    return PoissonPmf(_expression(count), _expression(mean))
+
+
+def poisson_cdf(count: Any, mean: Any) -> Any:
+    """Return the Poisson probability of at most a count."""
+    return PoissonCdf(_expression(count), _expression(mean))

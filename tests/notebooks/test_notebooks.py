@@ -99,8 +99,8 @@ def test_what_counts_as_said():
 # As stored
 
 
-def test_both_are_there():
-    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02"]
+def test_all_are_there():
+    assert [path.stem[:2] for path in NOTEBOOKS] == ["01", "02", "03"]
 
 
 def test_stored_clean(stored):

@@ -121,6 +121,11 @@ class SheetPrinter(InfixPrinter):
             return f"INT({self.text(node.args[0])}+{self.number(SNAP)})"
         if isinstance(node, symbolic.SnapCeil):
             return f"(-INT({self.number(SNAP)}-{self._bracketed(node.args[0], 2)}))"
+        # the old name, which every sheet knows
+        if isinstance(node, (symbolic.PoissonPmf, symbolic.PoissonCdf)):
+            count, mean = (self.text(part) for part in node.args)
+            summed = "TRUE" if isinstance(node, symbolic.PoissonCdf) else "FALSE"
+            return f"POISSON({count},{mean},{summed})"
         return super()._call(node)
 
 
