@@ -34,8 +34,12 @@ $(VENV)/.bench: $(BIN)/kvcost
 	$(BIN)/python -m pip install --quiet --editable '.[bench]'
 	@touch $@
 
-bench: $(VENV)/.bench ## measure speed against named baselines
-	$(BIN)/python -m pytest tests/bench -o python_files="bench_*.py" -o python_functions="bench_* test_*" --benchmark-only --benchmark-columns=median,iqr,ops --benchmark-disable-gc
+bench: $(VENV)/.bench ## measure speed against named baselines, and write the table of README
+	@mkdir -p .benchmarks
+	$(BIN)/python -m pytest tests/bench -o python_files="bench_*.py" \
+	  -o python_functions="bench_* test_*" --benchmark-only --benchmark-columns=median,iqr,ops \
+	  --benchmark-disable-gc --benchmark-json=.benchmarks/last.json
+	$(BIN)/python tests/bench/table.py .benchmarks/last.json
 
 notebooks: $(VENV)/.dev ## run the notebooks
 	$(BIN)/python -m pytest tests/notebooks
