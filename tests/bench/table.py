@@ -21,9 +21,9 @@ def table(results: dict[str, Any]) -> str:
     machine = results["machine_info"]
     cpu = machine.get("cpu", {})
     processor = cpu.get("brand_raw", "an unnamed processor")
+    where = f"{cpu.get('count', '?')} cores of {processor}, Python {machine['python_version']}"
     lines = [
-        f"Medians on {cpu.get('count', '?')} cores of {processor}, Python {machine['python_version']}; "
-        "a busy machine gives times up to twice as long.",
+        f"Medians on {where}; a busy machine gives times up to twice as long.",
         "",
         "| question | who | median |",
         "|---|---|---|",
