@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -67,15 +68,15 @@ def euler_inverse(transform: Callable[[NDArray[np.complexfloating]], object], t:
     return math.exp(_EULER_A / 2.0) / t * float(weights @ sums) / 2.0**_EULER_AVERAGED
 
 
-class _BySearch:
+class _BySearch(ABC):
     """A wait whose percentiles are roots of its survival."""
 
     utilization: float
     scale: float
 
+    @abstractmethod
     def survival(self, t: float) -> float:
         """Return the probability that the wait exceeds `t` seconds."""
-        raise NotImplementedError
 
     def quantile(self, p: float) -> float:
         """Return the wait that a share `p` does not exceed [s]."""

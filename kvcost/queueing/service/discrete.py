@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -76,12 +77,14 @@ class _Values(Service):
     """Values in ascending order with their probabilities."""
 
     @property
+    @abstractmethod
     def _v(self) -> Array:
-        raise NotImplementedError
+        """Values, ascending."""
 
     @property
+    @abstractmethod
     def _w(self) -> Array:
-        raise NotImplementedError
+        """Their probabilities."""
 
     @cached_property
     def _tails(self) -> tuple[Array, Array]:

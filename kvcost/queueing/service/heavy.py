@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import abstractmethod
 from functools import cached_property
 from typing import Any
 
@@ -26,8 +27,9 @@ class _Quadrature(Service):
     """
 
     @property
+    @abstractmethod
     def _nodes(self) -> tuple[Array, Array]:
-        raise NotImplementedError
+        """Nodes and weights of the sum."""
 
     def lst(self, s: Any) -> ComplexArray:
         """Return the transform; see `Service.lst`."""
