@@ -6,7 +6,7 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from kvcost.cli.parser import count
+from kvcost.cli.parser import count, length
 
 if TYPE_CHECKING:
     import argparse
@@ -97,12 +97,6 @@ def add_path_flags(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--per-key", metavar="TIME", help="time that a key takes; needs --chunk")
 
 
-def _whole(value: str | None, field: str) -> int | None:
-    from kvcost.units import parse_tokens  # noqa: PLC0415 - loaded only when asked for
-
-    return None if value is None else parse_tokens(value, field=field)
-
-
 def prefill_curve(args: argparse.Namespace, spec: ModelSpec) -> tuple[PrefillCurve, list[str]]:
     """Return the prefill that the flags describe, and notes on what was assumed."""
     from kvcost.errors import InvalidValueError, MissingFactError  # noqa: PLC0415
@@ -177,7 +171,7 @@ def _from_hardware(
         compute_dtype=args.compute_dtype or "bf16",
         floor=floor,
         count_attention=not args.no_attention,
-        source_tokens=_whole(args.source_tokens, "--source-tokens"),
+        source_tokens=length(args.source_tokens, "--source-tokens"),
     )
     return curve, notes
 
@@ -257,7 +251,7 @@ def transfer_path(args: argparse.Namespace) -> TransferPath:
         "ranks": count(args.ranks, "--ranks"),
         "copies": ratio(args.copies, "--copies", 1e6),
         "active_engines": count(args.engines, "--engines"),
-        "chunk_tokens": _whole(args.chunk, "--chunk"),
+        "chunk_tokens": length(args.chunk, "--chunk"),
         "per_key_seconds": seconds(args.per_key, "--per-key"),
     }
     return TransferPath(**{name: value for name, value in given.items() if value is not None})

@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from kvcost.cli.output import Report, show
-from kvcost.cli.parser import add_output_flags, count
+from kvcost.cli.parser import add_output_flags, count, length
 
 if TYPE_CHECKING:
     import argparse
@@ -90,12 +90,6 @@ def load_model(args: argparse.Namespace) -> ModelSpec:
     return spec
 
 
-def _tokens(value: str | None, field: str) -> int | None:
-    from kvcost.units import parse_tokens  # noqa: PLC0415
-
-    return None if value is None else parse_tokens(value, field=field)
-
-
 def size_options(args: argparse.Namespace) -> dict[str, Any]:
     """Return the keyword arguments of `kv_size` that the storage flags give."""
     from kvcost.units import parse_bytes  # noqa: PLC0415
@@ -108,7 +102,7 @@ def size_options(args: argparse.Namespace) -> dict[str, Any]:
         "conv_dtype": args.conv_dtype,
         "layout": args.layout,
         "mtp": args.mtp,
-        "source_tokens": _tokens(args.source_tokens, "--source-tokens"),
+        "source_tokens": length(args.source_tokens, "--source-tokens"),
         "group_size": count(args.group_size, "--group-size"),
         "group_scale_bytes": None if scale is None else parse_bytes(scale, field="--group-scale"),
     }
@@ -122,7 +116,7 @@ def run(args: argparse.Namespace) -> int:
     from kvcost.units import parse_bytes  # noqa: PLC0415
 
     spec = load_model(args)
-    tokens = _tokens(args.tokens, "--tokens")
+    tokens = length(args.tokens, "--tokens")
     budget = None if args.max_bytes is None else parse_bytes(args.max_bytes, field="--max-bytes")
     if budget is not None and tokens is None:
         raise InvalidValueError(
@@ -136,8 +130,8 @@ def run(args: argparse.Namespace) -> int:
         "dp_attention": count(args.dp_attention, "--dp-attention"),
         "dcp": count(args.dcp, "--dcp"),
         "pp": count(args.pp, "--pp"),
-        "block_tokens": _tokens(args.block, "--block"),
-        "chunk_tokens": _tokens(args.chunk, "--chunk"),
+        "block_tokens": length(args.block, "--block"),
+        "chunk_tokens": length(args.chunk, "--chunk"),
     }
     size = kv_size(
         spec,

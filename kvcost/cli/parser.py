@@ -10,7 +10,7 @@ from kvcost.errors import InvalidValueError, KvcostError, nearest_names
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-__all__ = ["Parser", "UsageError", "add_output_flags", "count"]
+__all__ = ["Parser", "UsageError", "add_output_flags", "count", "length"]
 
 _MOST = 1_000_000
 
@@ -90,3 +90,28 @@ def count(text: str | None, field: str) -> int | None:
             remedy="write e.g. 8",
         )
     return number
+
+
+def length(text: str | None, field: str) -> int | None:
+    """Return a flag that is a length in tokens, or None if not given.
+
+    Parameters
+    ----------
+    text : str or None
+        As `kvcost.units.parse_tokens` reads it.
+    field : str
+        The flag.
+
+    Returns
+    -------
+    int or None
+        The number of tokens.
+
+    Raises
+    ------
+    InvalidValueError
+        If it is no whole number of tokens above 0.
+    """
+    from kvcost.units import parse_tokens  # noqa: PLC0415 - loaded only when asked for
+
+    return None if text is None else parse_tokens(text, field=field)

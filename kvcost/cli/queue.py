@@ -123,9 +123,7 @@ def _load(args: argparse.Namespace) -> dict[str, float]:
 
 
 def _steady(args: argparse.Namespace) -> tuple[Wait, list[str]]:
-    from kvcost.queueing import mgc  # noqa: PLC0415
-    from kvcost.queueing.moments import moments_wait  # noqa: PLC0415
-    from kvcost.queueing.named import named_law  # noqa: PLC0415
+    from kvcost.queueing import mgc, moments_wait, named_law  # noqa: PLC0415
 
     servers = _whole_or_real(_number(args.servers, "--servers"))
     moments = _moments(args)
@@ -189,8 +187,7 @@ def _burst(args: argparse.Namespace) -> tuple[Wait, list[str]]:
 def _over_laws(args: argparse.Namespace, answer: Callable[[Service], BurstWait]) -> Wait:
     """Return the burst's wait, or its range where two moments do not fix the law."""
     from kvcost.errors import MissingFactError  # noqa: PLC0415
-    from kvcost.queueing import HyperExponential  # noqa: PLC0415
-    from kvcost.queueing.named import named_law  # noqa: PLC0415
+    from kvcost.queueing import HyperExponential, named_law  # noqa: PLC0415
     from kvcost.queueing.result import ErrorClass, Wait  # noqa: PLC0415
 
     moments = _moments(args)
