@@ -1,6 +1,8 @@
 """What a KV cache costs in LLM serving: bytes, break-even, waiting and routing.
 
 Use it as ``import kvcost as kv``; submodules load on first use.
+
+PYTEST_DONT_REWRITE: kvcost holds a pytest plugin, and may be imported before pytest starts.
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kvcost import (
         breakeven,
+        checks,
         compute,
         errors,
         facts,
@@ -18,6 +21,7 @@ if TYPE_CHECKING:
         hardware,
         model,
         queueing,
+        sheet,
         simulation,
         transfer,
         units,
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "__version__",
     "breakeven",
+    "checks",
     "compute",
     "errors",
     "facts",
@@ -33,6 +38,7 @@ __all__ = [
     "hardware",
     "model",
     "queueing",
+    "sheet",
     "simulation",
     "transfer",
     "units",

@@ -22,6 +22,8 @@ _COMMANDS = {
     "breakeven": "fetch the KV of a prompt, or recompute it",
     "tiers": "recompute against each tier, for a list of lengths",
     "queue": "how long requests wait for a server, steady or in a burst",
+    "check": "judge the budgets of a file",
+    "sheet": "a spreadsheet of live formulas, or the text of one cell",
     "facts": "the numbers kvcost knows, with their sources",
 }
 
