@@ -22,6 +22,8 @@ _COMMANDS = {
     "breakeven": "fetch the KV of a prompt, or recompute it",
     "tiers": "recompute against each tier, for a list of lengths",
     "queue": "how long requests wait for a server, steady or in a burst",
+    "route": "what requests wait under each routing policy",
+    "simulate": "a seeded run of a cluster behind a router",
     "facts": "the numbers kvcost knows, with their sources",
 }
 

@@ -155,12 +155,18 @@ class Scenario:
             raise ConfigError(path=path, problem=problem, remedy=_REMEDY) from None
         return cls.from_table(table)
 
-    def to_toml(self) -> str:
-        """Return a TOML text from which `from_toml` makes an equal scenario; base units."""
+    def to_table(self) -> dict[str, Any]:
+        """Return nested tables from which `from_table` makes an equal scenario; base units."""
         kinds = {part: kind for kind, part in KINDS.items()}
-        lines = [f"title = {_toml(self.title)}"] if self.title else []
         tables = {name: getattr(self, name).to_table() for name in _PARTS}
         tables["workload"] = {"kind": kinds[type(self.workload)], **self.workload.to_table()}
+        found: dict[str, Any] = {"title": self.title} if self.title else {}
+        return found | {name: table for name, table in tables.items() if table}
+
+    def to_toml(self) -> str:
+        """Return a TOML text from which `from_toml` makes an equal scenario; base units."""
+        tables = self.to_table()
+        lines = [f"title = {_toml(tables.pop('title'))}"] if self.title else []
         for name, table in tables.items():
             if table:
                 lines += ["", f"[{name}]"]
