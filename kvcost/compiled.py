@@ -66,10 +66,10 @@ def inlined(function: F) -> F:
     return wrapped
 
 
-def rule_pointer(rule: Callable[..., int]) -> Any:
+def rule_pointer(rule: Callable[..., int], *, uses: tuple[str, ...] = ()) -> Any:
     """Return a choice rule as something that the compiled loop calls, whichever rule it is."""
     if not COMPILED:
         return rule
     row, table, whole = types.float64[::1], types.float64[:, ::1], types.int64[::1]
     signature = types.int64(types.float64, row, row, table, row, row, whole)
-    return numba.cfunc(signature, cache=True)(rule)
+    return numba.cfunc(signature, cache=True)(_marked(rule, uses))

@@ -71,5 +71,5 @@ POLICY = Policy(
     nearest_error="the mean over rings is that of random (within 2.3%, the noise of 400 runs), "
     "one ring within 21%, on isolated bursts of distinct conversations; a burst of "
     "one conversation, or by_prefix, is cache_aware with balance_abs without limit, "
-    "exactly",
+    "exactly, where a prefix is seen once admitted",
 )

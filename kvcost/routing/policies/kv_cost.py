@@ -129,7 +129,7 @@ POLICY = Policy(
     "docs/components/router/router-concepts.md",
     memory=lambda keys, sessions, replicas, params: replicas,
     nearest="cache_aware",
-    nearest_error="with balance_abs 0, and a bound: never above it, at most 17% below on isolated "
-    "bursts over 4 replicas and 48% over 2 to 8 (median 1%); with temperature 0.5 "
-    "from 6% below to 10% above least_load over 4 replicas",
+    nearest_error="with balance_abs 0, and a bound: at most 0.1% above it, at most 17% below on "
+    "isolated bursts over 4 replicas and 48% over 2 to 8 (median 1%); with "
+    "temperature 0.5 from 6% below to 10% above least_load over 4 replicas",
 )

@@ -55,7 +55,8 @@ POLICY = Policy(
     "pkg/plugins/gateway/algorithms/l_metric_local.go",
     memory=lambda keys, sessions, replicas, params: replicas,
     nearest="cache_aware",
-    nearest_error="with balance_abs of prompt over private tokens: from 2% below to 18% above it "
-    "on isolated bursts over 2 to 8 replicas; with pending 1 from 5% below to 23% "
-    "above the smaller of least_load and cache_aware with balance_abs without limit",
+    nearest_error="with balance_abs of prompt over private tokens, on isolated bursts over 2 to 8 "
+    "replicas: exactly where a prefix is seen once computed, from 2% below to 18% "
+    "above where once admitted; with pending 1 from 8% below to 23% above the "
+    "smaller of least_load and cache_aware with balance_abs without limit",
 )

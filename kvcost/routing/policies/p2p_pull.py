@@ -55,8 +55,8 @@ POLICY = Policy(
     source="llm-d router, p2p-source-producer (minCachedTokenDelta 1), "
     "llm-d/llm-d-router pkg/epp/framework/plugins",
     pulls=True,
-    nearest="least_load",
-    nearest_error="a bound: below it on isolated bursts, where few requests compute the prefix; "
-    "from 0.02 to 0.91 of it where KV moves once it is admitted, from 0.18 to 1.00 "
-    "where only computed KV moves (median 0.2% below over 4 replicas)",
+    nearest="replicate_on_burst",
+    nearest_error="from 3% below to 54% above it on isolated bursts over 2 to 8 replicas where KV "
+    "is seen and moves once computed (median 1%, the worst where requests come "
+    "slowly), from 68% below where once admitted; never above least_load",
 )

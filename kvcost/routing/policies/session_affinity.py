@@ -83,5 +83,5 @@ POLICY = Policy(
     nearest="random",
     nearest_error="exactly random on isolated bursts of distinct conversations (least_load with "
     "assign 1); a burst of one conversation is cache_aware with balance_abs without "
-    "limit",
+    "limit, exactly, where a prefix is seen once admitted",
 )

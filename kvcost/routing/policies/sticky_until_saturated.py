@@ -107,6 +107,7 @@ POLICY = Policy(
     "pkg/epp/framework/plugins/scheduling/filter/prefixcacheaffinity/plugin.go",
     memory=lambda keys, sessions, replicas, params: replicas,
     nearest="cache_aware",
-    nearest_error="with balance_abs without limit, exactly, while the best holder lags by less "
-    "than the penalty, as it did on all isolated bursts measured",
+    nearest_error="with balance_abs without limit, on isolated bursts over 2 to 8 replicas while "
+    "the best holder lags by less than the penalty: exactly where a prefix is seen "
+    "once admitted, from 14% below to 1% above where once computed",
 )

@@ -126,8 +126,8 @@ POLICY = Policy(
     "llm-d/llm-d-router pkg/epp/framework/plugins/scheduling (scorers and pickers)",
     memory=lambda keys, sessions, replicas, params: replicas,
     nearest="cache_aware",
-    nearest_error="with balance_abs of half the KV slots: from 2% below to 22% above it on "
-    "isolated bursts over 4 replicas, from 13% below to 37% above over 2 to 8; "
-    "preset precise with balance_abs 0: never above it, at most 17% below over 4 "
-    "and 48% over 2 to 8",
+    nearest_error="with balance_abs of half the KV slots, on isolated bursts over 2 to 8 "
+    "replicas: exactly where a prefix is seen once computed, from 13% below to 37% "
+    "above where once admitted; preset precise with balance_abs 0: never above it, "
+    "at most 17% below over 4 replicas and 48% over 2 to 8",
 )

@@ -9,6 +9,7 @@ import numpy as np
 
 from kvcost.compiled import rule_pointer
 from kvcost.routing import view as rows
+from kvcost.routing.policies import choosing as _choosing  # noqa: F401 - named in _SHARED
 from kvcost.simulation.cluster import layout as at
 from kvcost.simulation.cluster.layout import Inputs, Outputs, State
 from kvcost.simulation.cluster.loop import run
@@ -20,12 +21,13 @@ if TYPE_CHECKING:
 
 __all__ = ["execute"]
 
+_SHARED = ("kvcost.routing.policies.choosing", "kvcost.routing.view")
 _MOST_COPIES = 1_000_000
 
 
 @cache
 def _pointer(rule: Any) -> Any:
-    return rule_pointer(rule)
+    return rule_pointer(rule, uses=_SHARED)
 
 
 def _state(inputs: Inputs, *, replicas: int, keys: int, memory: int) -> State:

@@ -33,7 +33,7 @@ def prefill_seconds(inputs: Inputs, cached: int, tokens: int) -> float:
 @inlined
 def gateway(inputs: Inputs, i: int) -> int:
     """Return the gateway that request `i` comes through: any, as a balancer by connection does."""
-    return mixed(i + 1) % inputs.limits[at.GATEWAYS]
+    return mixed(i + 1) % int(inputs.limits[at.GATEWAYS])
 
 
 @inlined
