@@ -25,7 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
     parser.add_argument("scenario", metavar="SCENARIO", help="a .toml file, or a shipped scenario")
     parser.add_argument(
-        "--policy", metavar="NAMES", help="all, or names with commas; the scenario's own if left out"
+        "--policy",
+        metavar="NAMES",
+        help="all, or names with commas; the scenario's own if left out",
     )
     parser.add_argument(
         "--simulate", action="store_true", help="simulate what has a closed form, too"
@@ -108,7 +110,10 @@ def _row(answer: PolicyAnswer) -> list[str]:
 
 
 def _notes(found: Comparison) -> list[str]:
-    notes = [f"{answer.policy}: {answer.reason}." for answer in found.answers]
+    reasons: dict[str, list[str]] = {}
+    for answer in found.answers:
+        reasons.setdefault(answer.reason, []).append(answer.policy)
+    notes = [f"{', '.join(names)}: {reason}." for reason, names in reasons.items()]
     methods: dict[str, list[str]] = {}
     for answer in found.answers:
         if answer.closed is not None:

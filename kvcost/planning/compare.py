@@ -51,7 +51,7 @@ class PolicyAnswer:
 
     @property
     def best(self) -> RoutedTTFT | Simulated:
-        """The answer to rank by: the closed form, or the simulation where there is none."""
+        """The answer to show: the closed form, or the simulation where there is none."""
         answer = self.closed or self.simulated
         assert answer is not None
         return answer
@@ -62,8 +62,13 @@ class PolicyAnswer:
         return self.best.mean
 
     @property
+    def rank(self) -> float:
+        """Mean to rank by [s]: the simulated one, where there is one."""
+        return self.mean if self.simulated is None else self.simulated.mean
+
+    @property
     def split(self) -> Split | None:
-        """Parts of the mean, from the simulation where the closed form does not tell."""
+        """Parts of the mean: of the closed form, or of the simulation where it does not tell."""
         if self.closed is not None and self.closed.split is not None:
             return self.closed.split
         return None if self.simulated is None else self.simulated.split
@@ -90,13 +95,14 @@ class PolicyAnswer:
     @property
     def reason(self) -> str:
         """Where most of the mean comes from, in words."""
-        split = self.split
-        if split is None or self.mean <= 0:
+        told = self.best if self.simulated is None else self.simulated
+        split = told.split
+        if split is None or told.mean <= 0:
             return "the method does not tell where the time goes"
         parts = {part.name: getattr(split, part.name) for part in fields(Split)}
         largest = max(parts, key=lambda name: parts[name])
         text = f"{parts[largest] / split.total:.0%} is {_WORDS[largest]}"
-        cold = self.best.cold_requests
+        cold = told.cold_requests
         if cold is not None:
             text += f"; {_counted(cold)} the whole prompt"
         return text
@@ -113,7 +119,9 @@ class PolicyAnswer:
             "p95_ttft": answer.p95,
             "p99_ttft": answer.p99,
             "max_ttft": answer.maximum,
-            "split": None if split is None else {f.name: getattr(split, f.name) for f in fields(Split)},
+            "split": None
+            if split is None
+            else {f.name: getattr(split, f.name) for f in fields(Split)},
             "method": self.closed.method if self.closed else "simulated",
             "error": error,
             "cold_requests": answer.cold_requests,
@@ -249,7 +257,7 @@ def compare(
         answers.append(
             PolicyAnswer(policy=name, closed=closed, missing=missing, simulated=simulated)
         )
-    answers.sort(key=lambda answer: answer.mean)
+    answers.sort(key=lambda answer: answer.rank)
     return Comparison(title=scenario.title, answers=tuple(answers))
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvcost.queueing.result import ErrorClass
 from kvcost.routing import registry
+from kvcost.routing.nearest import BurstFacts, nearest_form
 from kvcost.routing.reduce import burst_case, outside_closed_forms, steady_case, window_case
 from kvcost.scenario.work import BurstWork, SteadyWork, WindowWork
 
@@ -26,20 +27,46 @@ _STEADY = frozenset(
 _WITHOUT_SHARING = {"replicate_on_burst": "cache_aware"}
 
 
-def _covered(policy: str, scenario: Scenario) -> str | None:
-    """Return the policy whose form answers for `policy` on the scenario's workload, or None."""
-    nearest = registry.policy(policy).nearest
-    if isinstance(scenario.workload, SteadyWork):
+def _covered(
+    policy: str, scenario: Scenario, values: Mapping[str, float]
+) -> tuple[str, dict[str, Any]] | None:
+    """Return the form that answers for `policy` on the scenario's workload, and its arguments."""
+    work = scenario.workload
+    if isinstance(work, SteadyWork):
         name = _WITHOUT_SHARING.get(policy, policy)
-        forms = _STEADY
-    else:
-        name, forms = policy, _BURST
-    if name in forms:
-        return name
-    return nearest if nearest in forms else None
+        return (name, {}) if name in _STEADY else None
+    if policy in _BURST:
+        return policy, _rule(values)
+    if not isinstance(work, BurstWork):
+        return None
+    prompt = work.shared_tokens + work.suffix_tokens
+    slots = scenario.costs().slots(prompt + work.output_tokens)
+    facts = BurstFacts(
+        requests=work.requests, prompt=prompt, private=work.suffix_tokens, slots=slots
+    )
+    return nearest_form(policy, values, facts)
 
 
-def why_not(scenario: Scenario, policy: str, params: Mapping[str, Any] | None = None) -> str | None:
+def _rule(values: Mapping[str, float]) -> dict[str, Any]:
+    """Return a policy's own parameters as the forms name them."""
+    names = {
+        "balance_abs": "threshold_abs",
+        "balance_rel": "threshold_rel",
+        "copies": "copies",
+        "repeats": "repeats",
+        "within": "window",
+    }
+    whole = {"copies", "repeats"}
+    return {
+        argument: int(values[name]) if name in whole else values[name]
+        for name, argument in names.items()
+        if name in values
+    }
+
+
+def why_not(  # noqa: PLR0911 - one return a reason
+    scenario: Scenario, policy: str, params: Mapping[str, Any] | None = None
+) -> str | None:
     """Say why there is no closed form for a policy on a scenario, or return None if there is.
 
     Parameters
@@ -61,9 +88,9 @@ def why_not(scenario: Scenario, policy: str, params: Mapping[str, Any] | None = 
         return outside
     if not isinstance(scenario.workload, BurstWork | WindowWork | SteadyWork):
         return "this kind of workload"
-    if _covered(policy, scenario) is None:
-        return "this policy"
     values = registry.policy(policy).values(params)
+    if _covered(policy, scenario, values) is None:
+        return "this policy on this kind of workload"
     if values.get("miss_to_smallest_tree"):
         return "misses to the smallest tree"
     if values.get("overload_kv_use", 1) < 1 or values.get("balance_kv_use", 1) < 1:
@@ -110,9 +137,10 @@ def closed_form(
     values = chosen.values(params)
     if why_not(scenario, policy, params) is not None:
         return None
-    form = _covered(policy, scenario)
-    assert form is not None
-    answer = _answer(scenario, form, values)
+    covered = _covered(policy, scenario, values)
+    assert covered is not None
+    form, rule = covered
+    answer = _answer(scenario, form, rule)
     if form == policy or isinstance(scenario.workload, SteadyWork):
         return replace(answer, policy=policy)
     return replace(
@@ -123,32 +151,21 @@ def closed_form(
     )
 
 
-def _answer(scenario: Scenario, form: str, values: Mapping[str, float]) -> RoutedTTFT:
+def _answer(scenario: Scenario, form: str, rule: dict[str, Any]) -> RoutedTTFT:
     work = scenario.workload
     if isinstance(work, SteadyWork):
         from kvcost.routing.steady import steady_ttft  # noqa: PLC0415 - compiled when asked for
 
         return steady_ttft(form, steady_case(scenario, work))
-    rule: dict[str, Any] = {"visibility": scenario.behaviour.copy_visibility}
-    names = {
-        "balance_abs": "threshold_abs",
-        "balance_rel": "threshold_rel",
-        "copies": "copies",
-        "repeats": "repeats",
-        "within": "window",
-    }
-    for name, argument in names.items():
-        if name in values:
-            whole = name in {"copies", "repeats"}
-            rule[argument] = int(values[name]) if whole else values[name]
+    seen = scenario.behaviour.copy_visibility
     if isinstance(work, WindowWork):
         from kvcost.routing.windows import window_ttft  # noqa: PLC0415
 
-        rule["detection_window"] = rule.pop("window", 1.0)
-        return window_ttft(form, window_case(scenario, work), **rule)
+        renamed = {("detection_window" if k == "window" else k): v for k, v in rule.items()}
+        return window_ttft(form, window_case(scenario, work), visibility=seen, **renamed)
     assert isinstance(work, BurstWork)
     if work.arrivals == "even" or work.span == 0:
         from kvcost.routing import even as forms  # noqa: PLC0415
     else:
         from kvcost.routing import poisson as forms  # type: ignore[no-redef] # noqa: PLC0415
-    return forms.burst_ttft(form, burst_case(scenario, work), **rule)
+    return forms.burst_ttft(form, burst_case(scenario, work), visibility=seen, **rule)

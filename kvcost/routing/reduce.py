@@ -120,9 +120,7 @@ def outside_closed_forms(scenario: Scenario) -> str | None:
     }
     if isinstance(work, BurstWork | WindowWork):
         reasons["more than one output token in a burst"] = work.output_tokens > 1
-        reasons["a prefix that starts inside a block"] = (
-            work.shared_tokens % costs.block_tokens > 0
-        )
+        reasons["a prefix that starts inside a block"] = work.shared_tokens % costs.block_tokens > 0
         key = scenario.policy.key_blocks
         reasons["a key shorter than the shared prefix"] = (
             key is not None and key != work.shared_tokens // costs.block_tokens
