@@ -38,7 +38,7 @@ class BurstFacts:
     slots: int
 
 
-def nearest_form(  # noqa: PLR0911 - one return a policy
+def nearest_form(  # noqa: PLR0911, PLR0912 - one return a policy
     policy: str, values: Mapping[str, float], facts: BurstFacts
 ) -> tuple[str, dict[str, Any]] | None:
     """Return the form nearest to a policy and what it is told, or None if none comes near.
