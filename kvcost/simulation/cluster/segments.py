@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvcost.compiled import allocating
+from kvcost.compiled import allocating, inlined
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["Segments", "segment"]
 
 _NEVER = -1
+_OUTSIDE = -2
+_MOST_SPREAD = 4  # ids up to this many times their number go into tables as they are
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -54,34 +56,56 @@ class Segments:
     keys: int
 
 
+@inlined
+def _differ(mine: NDArray[np.int64], other: NDArray[np.int64]) -> bool:
+    # without an early exit the loop compares several at once
+    different = np.int64(0)
+    for j in range(mine.shape[0]):
+        different |= mine[j] ^ other[j]
+    return bool(different != 0)
+
+
 @allocating
 def _walk(
     starts: NDArray[np.int64],
     ids: NDArray[np.int64],
-    position: NDArray[np.int32],
+    owner: NDArray[np.int32],
     cut: NDArray[np.uint8],
     known: NDArray[np.int64],
     key_entries: NDArray[np.int64],
 ) -> int:
-    """Note where ids stand and where to cut; return a request whose ids are not chained, or -1."""
+    """Note which request has an id first, and where to cut.
+
+    Return -1; or a request whose ids are not chained; or -2 for an id that the tables do not hold.
+    """
+    size = owner.shape[0]
     for i in range(starts.shape[0] - 1):
         first, last = starts[i], starts[i + 1]
         low, high = 0, last - first
         while low < high:
             middle = (low + high) // 2
-            if position[ids[first + middle]] != _NEVER:
+            found = ids[first + middle]
+            if found < 0 or found >= size:
+                return _OUTSIDE
+            if owner[found] != _NEVER:
                 low = middle + 1
             else:
                 high = middle
         known[i] = low
         if low > 0:
-            if position[ids[first + low - 1]] != low - 1:
+            before = owner[ids[first + low - 1]]
+            mine = ids[first : first + low]
+            other = ids[starts[before] : min(starts[before] + low, starts[before + 1])]
+            if other.shape[0] < low or _differ(mine, other):
                 return i
             cut[ids[first + low - 1]] = 1
         for j in range(first + low, last):
-            if position[ids[j]] != _NEVER:
+            found = ids[j]
+            if found < 0 or found >= size:
+                return _OUTSIDE
+            if owner[found] != _NEVER:
                 return i
-            position[ids[j]] = j - first
+            owner[found] = i
         if last > first:
             cut[ids[last - 1]] = 1
         if key_entries[i] > 0:
@@ -175,15 +199,16 @@ def _depths(
             alone[i] = total[deepest]
 
 
-def _dense(ids: NDArray[np.int64]) -> tuple[NDArray[np.int64], int]:
-    """Return ids as small numbers, and how many tables over them need."""
+def _likely_size(starts: NDArray[np.int64], ids: NDArray[np.int64]) -> int:
+    """Return a size for tables over the ids, from the first and the last of each list.
+
+    Reading all of them would take longer than finding the segments.
+    """
     if ids.size == 0:
-        return ids, 1
-    low, high = int(ids.min()), int(ids.max())
-    if low >= 0 and high < 4 * ids.size + 1_000_000:
-        return ids, high + 1
-    _, dense = np.unique(ids, return_inverse=True)
-    return dense.astype(np.int64).reshape(-1), int(dense.max()) + 1
+        return 1
+    filled = np.flatnonzero(starts[1:] > starts[:-1])
+    ends = np.concatenate([ids[starts[:-1][filled]], ids[starts[1:][filled] - 1]])
+    return int(min(max(ends.max(), 0), _MOST_SPREAD * ids.size + 1_000_000)) + 1
 
 
 class UnchainedError(ValueError):
@@ -218,12 +243,17 @@ def segment(
     UnchainedError
         If an id appears behind two different prefixes; it says for which request.
     """
-    dense, size = _dense(ids)
+    dense, size = ids, _likely_size(starts, ids)
     requests = starts.size - 1
-    position = np.full(size, _NEVER, dtype=np.int32)
-    cut = np.zeros(size, dtype=np.uint8)
     known = np.zeros(requests, dtype=np.int64)
-    wrong = _walk(starts, dense, position, cut, known, key_entries)
+    while True:
+        owner = np.full(size, _NEVER, dtype=np.int32)
+        cut = np.zeros(size, dtype=np.uint8)
+        wrong = _walk(starts, dense, owner, cut, known, key_entries)
+        if wrong != _OUTSIDE:
+            break
+        different, numbered = np.unique(ids, return_inverse=True)
+        dense, size = numbered.astype(np.int64).reshape(-1), different.size
     if wrong >= 0:
         raise UnchainedError(wrong)
     most = int(np.count_nonzero(cut)) + requests
@@ -268,7 +298,8 @@ def _keys(
     has, last = has[recurs], last[recurs]
     key = np.full(starts.size - 1, -1, dtype=np.int64)
     key_ends = out_starts[:-1].copy()
-    different, numbered = np.unique(last, return_inverse=True)
-    key[has] = numbered.reshape(-1)
+    ends = np.zeros(shared.size, dtype=bool)
+    ends[last] = True
+    key[has] = (np.cumsum(ends) - 1)[last]
     key_ends[has] = out_starts[has] + depth[last]
-    return key, key_ends, int(different.size)
+    return key, key_ends, int(np.count_nonzero(ends))
