@@ -128,10 +128,10 @@ class PolicyAnswer:
             "reason": self.reason,
             "warnings": list(self.closed.warnings) if self.closed else [],
             "no_closed_form": self.missing,
+            "imbalance_share": self.closed.trip_share if self.closed else None,
             "simulated": None,
+            "difference": self.difference,
         }
-        if self.closed is not None and self.closed.trip_share is not None:
-            found["imbalance_share"] = self.closed.trip_share
         if self.simulated is not None:
             found["simulated"] = {
                 "mean": self.simulated.mean,
@@ -144,7 +144,8 @@ class PolicyAnswer:
                 "p99_ttft": self.simulated.p99,
                 "max_ttft": self.simulated.maximum,
             }
-            found["difference"] = self.difference
+            if self.closed is None:
+                found["imbalance_share"] = self.simulated.imbalance_share
         return found
 
 
