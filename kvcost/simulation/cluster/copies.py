@@ -139,6 +139,34 @@ def _computed(inputs: Inputs, state: State, i: int, r: int, now: float) -> int:
 
 
 @inlined
+def _load(inputs: Inputs, state: State, i: int, r: int, now: float) -> float:
+    """Ask for what is in host memory; return when all is there. Sharers see one load."""
+    replicas = state.seconds.shape[0]
+    ready = now
+    blocks = 0
+    for j in range(inputs.requests[i, at.FIRST], inputs.requests[i, at.LAST]):
+        segment = inputs.segments[j]
+        hosted = state.entries[segment * replicas + r, at.HOSTED]
+        under_way = state.times[segment, r, at.LOADED]
+        if hosted + state.entries[segment * replicas + r, at.LEFT] < inputs.lengths[segment]:
+            break
+        if hosted > 0 and under_way > 0:
+            ready = max(ready, under_way)
+        elif hosted > 0:
+            blocks += hosted
+    if blocks == 0:
+        return ready
+    end = max(now, state.seconds[r, at.LOADER]) + blocks * inputs.costs[at.HOST_BLOCK]
+    state.seconds[r, at.LOADER] = end
+    for j in range(inputs.requests[i, at.FIRST], inputs.requests[i, at.LAST]):
+        segment = inputs.segments[j]
+        entry = segment * replicas + r
+        if state.entries[entry, at.HOSTED] > 0 and state.times[segment, r, at.LOADED] == 0:
+            state.times[segment, r, at.LOADED] = end
+    return max(ready, end)
+
+
+@inlined
 def pull(inputs: Inputs, state: State, out: Outputs, i: int, r: int, now: float) -> None:
     """Decide what request `i` fetches for replica `r` from a peer, and when all it loads is there.
 
@@ -161,10 +189,7 @@ def pull(inputs: Inputs, state: State, out: Outputs, i: int, r: int, now: float)
     if fetch:
         out.counts[i, at.PULLED] = best
     if inputs.limits[at.ASYNC]:
-        start = now
-        if host > 0:
-            start = max(start, state.seconds[r, at.LOADER]) + host * inputs.costs[at.HOST_BLOCK]
-            state.seconds[r, at.LOADER] = start
+        start = _load(inputs, state, i, r, now) if host > 0 else now
         if fetch:
             free = max(state.seconds[source, at.OUT_FREE], state.seconds[r, at.IN_FREE])
             end = max(now, free) + seconds

@@ -45,7 +45,7 @@ def _state(inputs: Inputs, *, replicas: int, keys: int, memory: int) -> State:
         following=np.empty(requests, dtype=np.int64),
         heap=np.empty((replicas, int(inputs.limits[at.MAX_BATCH]) + 1), dtype=np.int64),
         entries=np.zeros((segments * replicas + requests, at.ENTRY), dtype=np.int32),
-        times=np.zeros((segments, replicas, 2)),
+        times=np.zeros((segments, replicas, at.SEGMENT_TIMES)),
         pending=np.empty((max(keys * replicas, 1), 3)),
         planned=np.zeros((max(keys, 1), replicas), dtype=np.int8),
         loaded=np.zeros(requests if inputs.limits[at.ASYNC] else 1),

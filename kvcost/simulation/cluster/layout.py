@@ -41,8 +41,10 @@ HEAD, TAIL, RESERVED, CONTEXT, STEPS, USED, OLDEST, NEWEST = 0, 1, 2, 3, 4, 5, 6
 HOST_USED, HOST_OLDEST, HOST_NEWEST, LENGTH = 8, 9, 10, 11
 COUNTS = 12
 
-# a segment on a replica: when its KV is computed, and when routing sees it
-READY, VISIBLE = 0, 1
+# a segment on a replica: when its KV is computed, when routing sees it, and when a load from host
+# memory that somebody has asked for ends (0 for none)
+READY, VISIBLE, LOADED = 0, 1, 2
+SEGMENT_TIMES = 3
 
 # entries of the recency lists, one for each segment on each replica and one a request for the
 # blocks that no other request has: blocks in HBM and in host memory, and their neighbours there

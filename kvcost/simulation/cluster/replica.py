@@ -106,6 +106,7 @@ def _insert(inputs: Inputs, state: State, i: int, r: int, ready: float, visible:
         if touch(inputs, state, segment, r):
             state.times[segment, r, at.READY] = ready
             state.times[segment, r, at.VISIBLE] = visible
+        state.times[segment, r, at.LOADED] = 0.0
     alone = inputs.requests[i, at.ALONE]
     if alone > 0:
         touch_alone(state, i, r, alone)
@@ -121,9 +122,9 @@ def _admit(inputs: Inputs, state: State, out: Outputs, i: int, r: int, present: 
     hit = min((hbm + host + pulled) * block, covered)
     load = 0.0
     if host + pulled > 0 and inputs.limits[at.ASYNC] == 0:
-        load = host * inputs.costs[at.HOST_BLOCK] + pulled * inputs.costs[at.COPY_BLOCK]
-        if pulled > 0:
-            load += inputs.costs[at.COPY_FIXED]
+        load = host * inputs.costs[at.HOST_BLOCK]
+        if pulled > 0:  # the time of a block may be infinite
+            load += inputs.costs[at.COPY_FIXED] + pulled * inputs.costs[at.COPY_BLOCK]
         load = min(load, prefill_seconds(inputs, 0, hit))
     work = prefill_seconds(inputs, hit, prompt)
     start = state.seconds[r, at.CLOCK]

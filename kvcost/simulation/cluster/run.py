@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from kvcost.scenario.costs import ReplicaCosts
+    from kvcost.simulation.cluster.layout import State
     from kvcost.workload import Requests
 
 __all__ = ["Behaviour", "Prepared", "prepare", "simulate_requests"]
@@ -249,6 +250,11 @@ def _check_fit(prepared: Prepared, costs: ReplicaCosts) -> None:
         )
 
 
+def _imbalances(state: State, behaviour: Behaviour) -> int:
+    """Return how often any gateway found loads out of balance."""
+    return int(state.memory.reshape(behaviour.gateways, -1)[:, 0].sum())
+
+
 def simulate_requests(
     prepared: Prepared,
     costs: ReplicaCosts,
@@ -348,6 +354,6 @@ def simulate_requests(
         group=requests.group,
         copies=made(out, state),
         copies_hold=behaviour.copies == "holds_target",
-        imbalances=int(state.memory[0]) if chosen.counts_imbalance else 0,
+        imbalances=_imbalances(state, behaviour) if chosen.counts_imbalance else 0,
         busy=state.seconds[:, at.BUSY],
     )
