@@ -24,6 +24,8 @@ _COMMANDS = {
     "queue": "how long requests wait for a server, steady or in a burst",
     "check": "judge the budgets of a file",
     "sheet": "a spreadsheet of live formulas, or the text of one cell",
+    "route": "what requests wait under each routing policy",
+    "simulate": "a seeded run of a cluster behind a router",
     "facts": "the numbers kvcost knows, with their sources",
 }
 

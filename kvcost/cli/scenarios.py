@@ -1,0 +1,97 @@
+"""Scenarios on the command line: read, changed by flags, and a progress bar while they run."""
+
+from __future__ import annotations
+
+import sys
+import time
+import tomllib
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+    from kvcost.scenario import Scenario
+
+__all__ = ["Progress", "changed_scenario"]
+
+_PATIENCE = 1.0  # seconds without a sign of life
+_SHORT = {"visibility": "behaviour.visibility"}
+
+
+def _value(text: str) -> Any:
+    """Return a value as TOML has it; what is no TOML value is a text."""
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text
+
+
+def changed_scenario(name: str, changes: Sequence[str]) -> Scenario:
+    """Return a scenario with some entries set.
+
+    Parameters
+    ----------
+    name : str
+        Path or shipped name.
+    changes : sequence of str
+        ``table.key=value`` each.
+
+    Returns
+    -------
+    Scenario
+        Checked as a whole again.
+
+    Raises
+    ------
+    InvalidValueError
+        If a change is not of that form.
+    """
+    from kvcost.errors import InvalidValueError  # noqa: PLC0415 - loaded only when asked for
+    from kvcost.scenario import Scenario, load_scenario  # noqa: PLC0415
+
+    scenario = load_scenario(name)
+    if not changes:
+        return scenario
+    table = scenario.to_table()
+    for change in changes:
+        key, equals, text = change.partition("=")
+        where, dot, entry = _SHORT.get(key.strip(), key.strip()).partition(".")
+        if not equals or not dot or not where or not entry:
+            raise InvalidValueError(
+                field="--set",
+                value=change,
+                bound="must be of the form TABLE.KEY=VALUE",
+                remedy="write e.g. replica.count=8",
+            )
+        table.setdefault(where, {})[entry] = _value(text.strip())
+    return Scenario.from_table(table)
+
+
+class Progress:
+    """A count of finished runs on a terminal, from the first second of silence on."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._done = 0
+        self._shown = False
+        self._start = time.monotonic()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __call__(self, more: int) -> None:
+        """Note that more runs have ended."""
+        self._done += more
+        if sys.stderr.isatty() and time.monotonic() - self._start > _PATIENCE:
+            print(f"\r{self._done:,} {self._what} done", end="", file=sys.stderr, flush=True)
+            self._shown = True
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._shown:
+            print("\r" + " " * 40 + "\r", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,152 @@
+r"""Simulate a scenario under one routing policy, and tell where the time goes.
+
+Try:
+  kvcost simulate bullet-70b-window --policy cache_aware --runs 20
+  kvcost simulate bullet-70b-burst --policy replicate_on_burst --requests-csv burst.csv
+"""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from kvcost.cli.output import Report, show
+from kvcost.cli.parser import add_output_flags, count
+
+if TYPE_CHECKING:
+    import argparse
+
+    from kvcost.simulation.cluster import Simulated
+
+__all__ = ["configure", "run"]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags of the command."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a .toml file, or a shipped scenario")
+    parser.add_argument("--policy", metavar="NAME", help="the scenario's own if left out")
+    parser.add_argument("--runs", metavar="N", help="independent runs")
+    parser.add_argument("--seed", metavar="N", help="of all random numbers")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change an entry, such as replica.count=8 or policy.copies=2",
+    )
+    parser.add_argument(
+        "--requests-csv", metavar="FILE", help="write every request of the first run to a new file"
+    )
+    add_output_flags(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Print what the runs gave."""
+    from kvcost.cli.scenarios import Progress, changed_scenario  # noqa: PLC0415
+    from kvcost.planning.compare import policy_params  # noqa: PLC0415
+    from kvcost.simulation.cluster import simulate_many  # noqa: PLC0415
+
+    scenario = changed_scenario(args.scenario, args.set)
+    name = args.policy or scenario.policy.name
+    params = policy_params(scenario, name)
+    seed = count(args.seed, "--seed")
+    if args.requests_csv is not None:
+        _refuse_existing(args.requests_csv)
+    with Progress("runs") as progress:
+        found = simulate_many(
+            scenario,
+            policy=name,
+            params=params,
+            replications=count(args.runs, "--runs"),
+            seed=seed,
+            progress=progress,
+        )
+    if args.requests_csv is not None:
+        _write(args.requests_csv, scenario, name, params, seed)
+    show(_report(scenario.title, found), args)
+    return 0
+
+
+def _refuse_existing(path: str) -> None:
+    from kvcost.errors import ConfigError  # noqa: PLC0415
+
+    if Path(path).exists():
+        raise ConfigError(path=path, problem="exists", remedy="name a new file")
+    if not Path(path).parent.is_dir():
+        raise ConfigError(path=path, problem="lies in no folder", remedy="make the folder first")
+
+
+def _write(path: str, scenario: Any, name: str, params: Any, seed: int | None) -> None:
+    import csv  # noqa: PLC0415
+
+    from kvcost.simulation.cluster import simulate  # noqa: PLC0415
+
+    one = simulate(scenario, policy=name, params=params, seed=seed)
+    columns = {
+        "arrival_s": one.arrival,
+        "ttft_s": one.ttft,
+        "wait_s": one.wait,
+        "load_s": one.load,
+        "prefill_s": one.prefill,
+        "finish_s": one.finish,
+        "replica": one.replica,
+        "prompt_tokens": one.prompt_tokens,
+        "hit_tokens": one.hit_tokens,
+        "hbm_tokens": one.hbm_tokens,
+        "group": one.group,
+    }
+    with Path(path).open("x", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file, lineterminator="\n")
+        writer.writerow(columns)
+        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+
+
+def _report(title: str, found: Simulated) -> Report:
+    from kvcost.units import format_ratio, format_seconds  # noqa: PLC0415
+
+    split = {part.name: getattr(found.split, part.name) for part in fields(found.split)}
+    rows = [
+        ["mean TTFT", format_seconds(found.mean)],
+        ["95% interval", f"{format_seconds(found.low)} to {format_seconds(found.high)}"],
+        ["p50", format_seconds(found.p50)],
+        ["p95", format_seconds(found.p95)],
+        ["p99", format_seconds(found.p99)],
+        ["longest, mean of the runs", format_seconds(found.maximum)],
+        *([f"  {name.replace('_', ' ')}", format_seconds(value)] for name, value in split.items()),
+        ["requests that found nothing cached", f"{found.cold_requests:.4g}"],
+        ["cached share of the prompts", format_ratio(found.hit_share)],
+        ["busy share of the replicas", format_ratio(found.utilization)],
+        ["runs with loads out of balance", format_ratio(found.imbalance_share)],
+    ]
+    data = {
+        "policy": found.policy,
+        "mean_ttft": found.mean,
+        "low": found.low,
+        "high": found.high,
+        "p50_ttft": found.p50,
+        "p95_ttft": found.p95,
+        "p99_ttft": found.p99,
+        "max_ttft": found.maximum,
+        "split": split,
+        "cold_requests": found.cold_requests,
+        "hit_share": found.hit_share,
+        "utilization": found.utilization,
+        "imbalance_share": found.imbalance_share,
+        "runs": found.runs,
+        "requests": found.requests,
+        "method": "simulated",
+        "error": "95% interval of the mean of independent runs",
+    }
+    notes = [
+        f"{found.runs} runs of {found.requests // found.runs:,} requests each.",
+        "The parts under the percentiles add up to the mean TTFT.",
+    ]
+    return Report(
+        title=f"{title}: {found.policy}",
+        header=[],
+        rows=rows,
+        notes=notes,
+        data=data,
+        records=[data],
+    )

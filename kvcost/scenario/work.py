@@ -1,0 +1,349 @@
+"""The workloads of a scenario, and the requests that a seed makes of them."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from kvcost.errors import InvalidValueError, MissingFactError
+from kvcost.scenario import schema as of
+from kvcost.scenario.assemble import assemble
+from kvcost.scenario.schema import Part
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from kvcost.workload import Requests
+
+__all__ = ["BurstWork", "MixedWork", "SteadyWork", "TraceWork", "WindowWork", "Work", "work_from"]
+
+_ARRIVALS = ("even", "poisson", "uniform")
+_SPACING = ("inclusive", "exclusive")
+
+
+def burst_times(
+    rng: np.random.Generator, *, requests: int, span: float, arrivals: str, spacing: str
+) -> NDArray[np.float64]:
+    """Return when the requests of a burst come, the first at 0."""
+    parts = requests - 1 if spacing == "inclusive" else requests
+    gap = span / parts if parts else 0.0
+    if arrivals == "even":
+        return np.arange(requests, dtype=np.float64) * gap
+    if arrivals == "poisson":
+        return np.concatenate([[0.0], np.cumsum(rng.exponential(gap, requests - 1))])
+    return np.concatenate([[0.0], np.sort(rng.uniform(0.0, span, requests - 1))])
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BurstWork(Part):
+    """One burst of requests that share a prefix, on replicas that know nothing yet."""
+
+    requests: int = of.count("requests of the burst", high=10**8)
+    span: float = of.seconds("length of the burst")
+    shared_tokens: int = of.tokens("prefix that all share")
+    suffix_tokens: int = of.tokens("what each has alone", 256, zero=True)
+    output_tokens: int = of.tokens("tokens that each generates", 1)
+    arrivals: str = of.choice("how they arrive", _ARRIVALS, "even")
+    spacing: str = of.choice("gap W/(B-1) or W/B", _SPACING, "inclusive")
+
+    @property
+    def shared(self) -> int:
+        """Tokens of the longest shared prefix."""
+        return self.shared_tokens
+
+    def draw(self, rng: np.random.Generator, *, block_tokens: int) -> Requests:
+        """Return the requests of one burst."""
+        times = burst_times(
+            rng,
+            requests=self.requests,
+            span=self.span,
+            arrivals=self.arrivals,
+            spacing=self.spacing,
+        )
+        return assemble(
+            times,
+            group=np.zeros(self.requests, dtype=np.int64),
+            shared=self.shared_tokens,
+            prompt=np.full(self.requests, self.shared_tokens + self.suffix_tokens),
+            output=np.full(self.requests, self.output_tokens),
+            block_tokens=block_tokens,
+            names=("burst",),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WindowWork(Part):
+    """Overlapping bursts among decoys: requests of the same size that share nothing."""
+
+    bursts: int = of.count("bursts", low=0, high=100_000)
+    first: float = of.seconds("start of the first burst")
+    every: float = of.seconds("from one start to the next")
+    jitter: float = of.seconds("half-width of the uniform jitter of a start", 0.0)
+    burst_requests: int = of.count("requests of a burst", high=10**7)
+    burst_span: float = of.seconds("length of a burst")
+    arrivals: str = of.choice("how the requests of a burst arrive", _ARRIVALS, "even")
+    spacing: str = of.choice("gap W/(B-1) or W/B", _SPACING, "inclusive")
+    shared_tokens: int = of.tokens("prefix that a burst shares")
+    suffix_tokens: int = of.tokens("what each request has alone", 256, zero=True)
+    output_tokens: int = of.tokens("tokens that each generates", 1)
+    decoys: int = of.count("decoys", 0, low=0, high=10**7)
+    decoy_low: float = of.seconds("from when decoys come", 0.0)
+    decoy_high: float = of.seconds("until when decoys come", 0.0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.decoys and self.decoy_high <= self.decoy_low:
+            raise InvalidValueError(
+                field="decoy_high",
+                value=self.decoy_high,
+                bound=f"must be above decoy_low, {self.decoy_low:g} s",
+                remedy="state the range in which decoys come",
+            )
+        if self.jitter > self.first:
+            raise InvalidValueError(
+                field="jitter",
+                value=self.jitter,
+                bound=f"must not exceed the first start, {self.first:g} s",
+                remedy="start later",
+            )
+        if self.bursts + self.decoys == 0:
+            raise InvalidValueError(
+                field="bursts", value=0, bound="must be at least 1 without decoys", remedy="use 1"
+            )
+
+    @property
+    def shared(self) -> int:
+        """Tokens of the longest shared prefix."""
+        return self.shared_tokens
+
+    def draw(self, rng: np.random.Generator, *, block_tokens: int) -> Requests:
+        """Return the requests of one window."""
+        starts = self.first + self.every * np.arange(self.bursts)
+        starts = starts + rng.uniform(-self.jitter, self.jitter, self.bursts)
+        bursts = [
+            start
+            + burst_times(
+                rng,
+                requests=self.burst_requests,
+                span=self.burst_span,
+                arrivals=self.arrivals,
+                spacing=self.spacing,
+            )
+            for start in starts
+        ]
+        decoys = rng.uniform(self.decoy_low, self.decoy_high, self.decoys)
+        return self.at(bursts, decoys, block_tokens=block_tokens)
+
+    def at(
+        self, bursts: list[NDArray[np.float64]], decoys: NDArray[np.float64], *, block_tokens: int
+    ) -> Requests:
+        """Return the requests of a window whose arrivals are given, in seconds."""
+        times = np.concatenate([*bursts, decoys])
+        group = np.concatenate(
+            [
+                *(np.full(times_of.size, j) for j, times_of in enumerate(bursts)),
+                np.full(decoys.size, -1),
+            ]
+        ).astype(np.int64)
+        order = np.argsort(times, kind="stable")
+        prompt = self.shared_tokens + self.suffix_tokens
+        return assemble(
+            times[order],
+            group=group[order],
+            shared=self.shared_tokens,
+            prompt=np.full(times.size, prompt),
+            output=np.full(times.size, self.output_tokens),
+            block_tokens=block_tokens,
+            names=tuple(f"burst {j}" for j in range(len(bursts))),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SteadyWork(Part):
+    """Poisson traffic, or traffic with another spread of its gaps, that shares nothing."""
+
+    rate: float = of.number("requests a second over all replicas")
+    requests: int = of.count("requests of a simulated run", 20_000, high=10**8)
+    warm_up: int = of.count("of them, first ones that do not count", 2_000, low=0, high=10**8)
+    prompt_tokens: int = of.tokens("prompt, or its median before clipping")
+    prompt_law: str = of.choice("law of the prompt", ("fixed", "lognormal"), "fixed")
+    prompt_sigma: float = of.number("deviation of the logarithm of a lognormal prompt", 1.0)
+    prompt_low: int = of.tokens("least prompt of a clipped law", 1)
+    prompt_high: int = of.tokens("largest prompt of a clipped law", 10**9)
+    prompt_mean: float | None = of.number("mean of the law before clipping, instead", None)
+    output_tokens: int = of.tokens("tokens that each generates", 1)
+    gap_scv: float = of.number("squared coefficient of variation of the gaps", 1.0, zero=True)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.warm_up >= self.requests:
+            raise InvalidValueError(
+                field="warm_up",
+                value=self.warm_up,
+                bound=f"must be below the {self.requests} requests",
+                remedy="simulate more requests",
+            )
+
+    @property
+    def shared(self) -> int:
+        """No prefix is shared."""
+        return 0
+
+    @property
+    def _median(self) -> float:
+        if self.prompt_mean is None:
+            return float(self.prompt_tokens)
+        return self.prompt_mean * math.exp(-(self.prompt_sigma**2) / 2)
+
+    def prompts(self, rng: np.random.Generator, size: int) -> NDArray[np.int64]:
+        """Return drawn prompt lengths."""
+        if self.prompt_law == "fixed":
+            return np.full(size, self.prompt_tokens, dtype=np.int64)
+        drawn = rng.lognormal(math.log(self._median), self.prompt_sigma, size)
+        return np.clip(drawn, self.prompt_low, self.prompt_high).astype(np.int64)
+
+    def moments(self) -> tuple[float, float]:
+        """Return the mean and the second moment of the prompt length."""
+        if self.prompt_law == "fixed":
+            return float(self.prompt_tokens), float(self.prompt_tokens) ** 2
+        return tuple(
+            _clipped_moment(k, self._median, self.prompt_sigma, self.prompt_low, self.prompt_high)
+            for k in (1, 2)
+        )  # type: ignore[return-value]
+
+    def draw(self, rng: np.random.Generator, *, block_tokens: int) -> Requests:
+        """Return the requests of one run, the warm-up included."""
+        size = self.requests
+        if self.gap_scv > 0:
+            gaps = rng.gamma(1 / self.gap_scv, self.gap_scv / self.rate, size)
+        else:
+            gaps = np.full(size, 1 / self.rate)
+        return assemble(
+            np.cumsum(gaps),
+            group=np.full(size, -1, dtype=np.int64),
+            shared=0,
+            prompt=self.prompts(rng, size),
+            output=np.full(size, self.output_tokens),
+            block_tokens=block_tokens,
+            names=(),
+        )
+
+
+def _clipped_moment(k: int, median: float, sigma: float, low: float, high: float) -> float:
+    """Return the k-th moment of a clipped lognormal law."""
+    from scipy.special import ndtr  # noqa: PLC0415 - slow to load
+
+    mu = math.log(median)
+    below, above = (math.log(bound) - mu for bound in (low, high))
+    inside = ndtr(above / sigma - k * sigma) - ndtr(below / sigma - k * sigma)
+    middle = math.exp(k * mu + (k * sigma) ** 2 / 2) * inside
+    return float(low**k * ndtr(below / sigma) + middle + high**k * ndtr(-above / sigma))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class MixedWork(Part):
+    """Bursts on a steady background that shares nothing."""
+
+    bursts: int = of.count("bursts", 1, high=100_000)
+    first: float = of.seconds("start of the first burst")
+    every: float = of.seconds("from one start to the next", 0.0)
+    burst_requests: int = of.count("requests of a burst", high=10**7)
+    burst_span: float = of.seconds("length of a burst")
+    arrivals: str = of.choice("how the requests of a burst arrive", _ARRIVALS, "poisson")
+    spacing: str = of.choice("gap W/(B-1) or W/B", _SPACING, "inclusive")
+    shared_tokens: int = of.tokens("prefix that a burst shares")
+    suffix_tokens: int = of.tokens("what each request of a burst has alone", 256, zero=True)
+    background_rate: float = of.number("other requests a second, over all replicas")
+    background_tokens: int = of.tokens("prompt of each of them")
+    duration: float = of.seconds("until when the background comes", zero=False)
+    output_tokens: int = of.tokens("tokens that each request generates", 1)
+
+    @property
+    def shared(self) -> int:
+        """Tokens of the longest shared prefix."""
+        return self.shared_tokens
+
+    def draw(self, rng: np.random.Generator, *, block_tokens: int) -> Requests:
+        """Return the requests of one run."""
+        others = rng.poisson(self.background_rate * self.duration)
+        times = [rng.uniform(0.0, self.duration, others)]
+        group = [np.full(others, -1)]
+        prompt = [np.full(others, self.background_tokens)]
+        for j in range(self.bursts):
+            own = burst_times(
+                rng,
+                requests=self.burst_requests,
+                span=self.burst_span,
+                arrivals=self.arrivals,
+                spacing=self.spacing,
+            )
+            times.append(self.first + j * self.every + own)
+            group.append(np.full(own.size, j))
+            prompt.append(np.full(own.size, self.shared_tokens + self.suffix_tokens))
+        flat = np.concatenate(times)
+        order = np.argsort(flat, kind="stable")
+        return assemble(
+            flat[order],
+            group=np.concatenate(group)[order].astype(np.int64),
+            shared=self.shared_tokens,
+            prompt=np.concatenate(prompt)[order],
+            output=np.full(flat.size, self.output_tokens),
+            block_tokens=block_tokens,
+            names=tuple(f"burst {j}" for j in range(self.bursts)),
+        )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TraceWork(Part):
+    """A recorded trace."""
+
+    path: str = of.text("file of the trace; a relative path is looked up in KVCOST_TRACES too")
+    format: str | None = of.text("its format, where the name does not tell", None)
+    requests: int | None = of.count("first requests to use", None, high=10**9)
+    rate: float | None = of.number("mean rate to stretch or squeeze it to, requests/s", None)
+
+    @property
+    def shared(self) -> int:
+        """Not known before the trace is read."""
+        return 0
+
+    def draw(self, rng: np.random.Generator, *, block_tokens: int) -> Requests:  # noqa: ARG002
+        """Return the requests of the trace, which do not depend on the seed."""
+        from kvcost.scenario.tracefile import load_trace  # noqa: PLC0415 - needs the readers
+
+        found = load_trace(self.path, self.format)
+        if self.requests is not None:
+            found = found.head(self.requests)
+        return found if self.rate is None else found.scaled(rate=self.rate)
+
+
+Work = BurstWork | WindowWork | SteadyWork | MixedWork | TraceWork
+
+KINDS: dict[str, type[Work]] = {
+    "burst": BurstWork,
+    "window": WindowWork,
+    "steady": SteadyWork,
+    "bursts_on_background": MixedWork,
+    "trace": TraceWork,
+}
+
+
+def work_from(table: Any, *, where: str = "workload") -> Work:
+    """Return the workload that a TOML table describes; its ``kind`` says which."""
+    rest = dict(table) if isinstance(table, dict) else {}
+    kind = rest.pop("kind", None)
+    if kind is None:
+        raise MissingFactError(
+            fact=f"kind ({', '.join(KINDS)})", subject=f"[{where}]", remedy="add it"
+        )
+    if kind not in KINDS:
+        raise InvalidValueError(
+            field=f"{where}.kind",
+            value=kind,
+            bound="is no kind of workload",
+            remedy=f"use one of {', '.join(KINDS)}",
+        )
+    return KINDS[kind].from_table(rest, where=where)
