@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench notebooks build clean
+.PHONY: help run test lint bench notebooks lab build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -43,6 +43,13 @@ bench: $(VENV)/.bench ## measure speed against named baselines, and write the ta
 
 notebooks: $(VENV)/.dev ## run the notebooks
 	$(BIN)/python -m pytest tests/notebooks
+
+$(VENV)/.notebook: $(BIN)/kvcost
+	$(BIN)/python -m pip install --quiet --editable '.[notebook]'
+	@touch $@
+
+lab: $(VENV)/.notebook ## open the notebooks in JupyterLab, at their index
+	$(BIN)/jupyter lab --ServerApp.root_dir=notebooks --LabApp.default_url=/lab/tree/00_index.ipynb $(LABFLAGS)
 
 build: $(VENV)/.dev ## wheel and sdist
 	$(BIN)/python -m build

@@ -13,11 +13,11 @@ from kvcost.cli.parser import Parser
 from kvcost.errors import KvcostError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Container, Sequence
 
-__all__ = ["main"]
+__all__ = ["COMMANDS", "command_parser", "main"]
 
-_COMMANDS = {
+COMMANDS = {
     "kv": "bytes that a token and a request of a model weigh",
     "breakeven": "fetch the KV of a prompt, or recompute it",
     "tiers": "recompute against each tier, for a list of lengths",
@@ -27,12 +27,18 @@ _COMMANDS = {
     "route": "what requests wait under each routing policy",
     "simulate": "a seeded run of a cluster behind a router",
     "facts": "the numbers kvcost knows, with their sources",
+    "doctor": "what is installed, and what each missing part would bring",
+    "completion": "a script that lets the Tab key complete commands",
 }
+"""The commands, and what each is about."""
 
 _OK, _MISSED, _BAD_INPUT, _BUG, _INTERRUPTED = 0, 1, 2, 3, 130
 
 _DESCRIPTION = """\
 What a KV cache costs in LLM serving.
+
+Try:
+  kvcost breakeven --deployment glm-5.3-8xb300
 
 exit codes: 0 answered, 1 answered and a budget was missed, 2 bad input
 """
@@ -74,13 +80,25 @@ def _translated(text: str) -> str:
     return text
 
 
-def _parser(wanted: str | None) -> Parser:
+def command_parser(wanted: Container[str]) -> Parser:
+    """Return the parser of ``kvcost``, with the flags of some commands.
+
+    Parameters
+    ----------
+    wanted : container of str
+        Commands to configure; the others are only named, so that theirs need not be imported.
+
+    Returns
+    -------
+    Parser
+        Its subparsers are in the order in which ``--help`` lists them.
+    """
     parser = Parser(prog="kvcost", description=_DESCRIPTION)
     parser.add_argument("--version", action="version", version=f"kvcost {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", parser_class=Parser)
-    for name, summary in _COMMANDS.items():
-        # only the wanted command is imported, to start fast
-        if name == wanted:
+    for name, summary in COMMANDS.items():
+        # only what is wanted is imported, to start fast
+        if name in wanted:
             module = import_module(f"kvcost.cli.{name}")
             command = commands.add_parser(name, help=summary, description=module.__doc__)
             module.configure(command)
@@ -91,8 +109,8 @@ def _parser(wanted: str | None) -> Parser:
 
 
 def _run(arguments: Sequence[str]) -> int:
-    wanted = next((word for word in arguments if word in _COMMANDS), None)
-    parser = _parser(wanted)
+    wanted = next((word for word in arguments if word in COMMANDS), None)
+    parser = command_parser(() if wanted is None else (wanted,))
     args, unknown = parser.parse_known_args(arguments)
     if args.command is None:
         if unknown:

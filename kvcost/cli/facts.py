@@ -20,17 +20,28 @@ if TYPE_CHECKING:
 
 __all__ = ["configure", "run"]
 
+_LIST = """Names of every kind, or of one.
+
+Try:
+  kvcost facts list accelerator"""
+_SHOW = """Every fact of one thing, with its source.
+
+Try:
+  kvcost facts show store valkey-1"""
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
     actions = parser.add_subparsers(
         dest="action", metavar="ACTION", required=True, parser_class=Parser
     )
-    listing = actions.add_parser("list", help="names of every kind, or of one")
+    listing = actions.add_parser("list", help="names of every kind, or of one", description=_LIST)
     listing.add_argument("kind", nargs="?", help="model, accelerator, link, tier, store, ...")
     add_output_flags(listing)
     listing.set_defaults(refuse=listing.refuse_flags)
-    showing = actions.add_parser("show", help="every fact of one thing, with its source")
+    showing = actions.add_parser(
+        "show", help="every fact of one thing, with its source", description=_SHOW
+    )
     showing.add_argument("kind", help="model, accelerator, link, tier, store, ...")
     showing.add_argument("name", help="a name that list prints, or one of its aliases")
     add_output_flags(showing)

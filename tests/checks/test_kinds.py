@@ -31,7 +31,7 @@ QUEUE = {"servers": 8, "service_mean": "300 ms", "arrival_rate": "24/s"}
 
 
 def test_the_kinds_are_the_files_of_their_package():
-    assert kinds() == ("bandwidth", "fits", "stable", "ttft", "wait")
+    assert kinds() == ("bandwidth", "fits", "route", "stable", "ttft", "wait")
     assert all(kind(name).SUMMARY and kind(name).KEYS for name in kinds())
 
 

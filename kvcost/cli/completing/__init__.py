@@ -1,0 +1,1 @@
+"""Scripts for the Tab key, written from the parsers that read the commands."""
