@@ -17,10 +17,14 @@ if TYPE_CHECKING:
         formula,
         hardware,
         model,
+        planning,
         queueing,
+        routing,
+        scenario,
         simulation,
         transfer,
         units,
+        workload,
     )
 
 __all__ = [
@@ -32,10 +36,14 @@ __all__ = [
     "formula",
     "hardware",
     "model",
+    "planning",
     "queueing",
+    "routing",
+    "scenario",
     "simulation",
     "transfer",
     "units",
+    "workload",
 ]
 
 __version__ = "0.1.0"
