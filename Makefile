@@ -22,7 +22,7 @@ run: $(BIN)/kvcost ## answer fetch or recompute for the shipped example
 	$(BIN)/kvcost breakeven --deployment glm-5.3-8xb300
 
 test: $(VENV)/.dev ## run the tests
-	$(BIN)/python -m pytest -n auto --dist loadscope
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadscope
 
 lint: $(VENV)/.dev ## ruff, mypy strict, layers
 	$(BIN)/ruff check .

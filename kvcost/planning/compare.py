@@ -241,7 +241,7 @@ def compare(
     answers = []
     for name in wanted:
         missing = why_not(scenario, name, values[name])
-        closed = closed_form(scenario, name, values[name])
+        closed = None if missing else closed_form(scenario, name, values[name])
         simulated = None
         if simulate or closed is None:
             from kvcost.simulation.cluster import simulate_many  # noqa: PLC0415 - compiles

@@ -134,9 +134,9 @@ def closed_form(
         If steady traffic brings more work than the replicas can do.
     """
     chosen = registry.policy(policy)
-    values = chosen.values(params)
     if why_not(scenario, policy, params) is not None:
         return None
+    values = chosen.values(params)
     covered = _covered(policy, scenario, values)
     assert covered is not None
     form, rule = covered

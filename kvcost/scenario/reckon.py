@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kvcost.errors import MissingFactError
@@ -64,6 +65,7 @@ def _prefill(
     return curve.per_token, curve.per_token_squared
 
 
+@lru_cache(maxsize=1024)
 def replica_costs(
     *, model: ModelPart, replica: ReplicaPart, cache: CachePart, network: NetworkPart
 ) -> ReplicaCosts:

@@ -304,6 +304,7 @@ class TraceWork(Part):
     format: str | None = of.text("its format, where the name does not tell", None)
     requests: int | None = of.count("first requests to use", None, high=10**9)
     rate: float | None = of.number("mean rate to stretch or squeeze it to, requests/s", None)
+    max_tokens: int | None = of.tokens("leave out requests of more, prompt and answer", None)
 
     @property
     def shared(self) -> int:
@@ -311,12 +312,29 @@ class TraceWork(Part):
         return 0
 
     def draw(self, rng: np.random.Generator, *, block_tokens: int) -> Requests:  # noqa: ARG002
-        """Return the requests of the trace, which do not depend on the seed."""
+        """Return the requests of the trace, which do not depend on the seed.
+
+        Longer ones than `max_tokens` go first, then all behind the first `requests`; the rate is
+        that of what is left. A trace without prefixes has no blocks of its own and takes those of
+        the cache.
+        """
         from kvcost.scenario.tracefile import load_trace  # noqa: PLC0415 - needs the readers
 
         found = load_trace(self.path, self.format)
+        if self.max_tokens is not None:
+            fits = found.prompt_tokens + found.output_tokens <= self.max_tokens
+            if not fits.any():
+                raise InvalidValueError(
+                    field="max_tokens",
+                    value=self.max_tokens,
+                    bound=f"leaves none of the {len(found):,} requests of {self.path}",
+                    remedy="allow longer requests",
+                )
+            found = found.take(fits)
         if self.requests is not None:
             found = found.head(self.requests)
+        if not found.has_blocks:
+            found = dataclasses.replace(found, block_tokens=block_tokens)
         return found if self.rate is None else found.scaled(rate=self.rate)
 
 
