@@ -71,13 +71,8 @@ def test_drawn_windows(row):
     assert found.hit_share == pytest.approx(float(row["cached_share"]), abs=1e-3)
 
 
-@pytest.mark.parametrize(
-    "row",
-    rows("steady.csv"),
-    ids=lambda r: "-".join([r[k] for k in list(r)[:6]]),
-)
-def test_steady(row):
-    """Mean TTFT within 3% or three standard errors, whichever is larger."""
+def steady_scenario(row):
+    """Return the scenario of a row of steady traffic."""
     base = load_scenario(
         "bullet-70b-burst" if row["setup"].startswith("70b") else "bullet-qwen3-8b-burst"
     )
@@ -93,11 +88,21 @@ def test_steady(row):
         prompt_high=131_072,
         output_tokens=int(row["output_tokens"]),
     )
-    chosen = base.replace(
+    return base.replace(
         workload=work,
         replica=replace(base.replica, count=int(row["replicas"])),
         policy=PolicyPart(name=row["policy"]),
     )
+
+
+@pytest.mark.parametrize(
+    "row",
+    rows("steady.csv"),
+    ids=lambda r: "-".join([r[k] for k in list(r)[:6]]),
+)
+def test_steady(row):
+    """Mean TTFT within 3% or three standard errors, whichever is larger."""
+    chosen = steady_scenario(row)
     found = simulate_many(chosen, replications=10, seed=5)
     reference = float(row["mean_ttft_s"])
     error = math.hypot(found.deviation / math.sqrt(10), float(row["mean_wait_se_s"]))
@@ -124,7 +129,7 @@ def test_published_means(setup, policy):
 
 
 def test_what_the_study_does_not_say():
-    """Causal copies keep most of the gain in windows; least load closes most of it on light models."""
+    """Causal copies keep most of the gain in windows; least load does so on light models."""
     for setup in ("qwen3_8b_h100x4", "glm52_h100x8", "70b_h100x4"):
         means = {
             policy: simulate_many(scenario(setup, "window", policy), replications=40, seed=7).mean
