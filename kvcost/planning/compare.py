@@ -150,7 +150,9 @@ class PolicyAnswer:
 
 
 def _counted(cold: float) -> str:
-    return "1 request computes" if round(cold, 1) == 1 else f"{cold:.3g} requests compute"
+    if round(cold, 1) == 1:
+        return "1 request computes"
+    return f"{cold:,.0f} requests compute" if cold >= 10 else f"{cold:.2g} requests compute"
 
 
 @dataclass(frozen=True, kw_only=True)

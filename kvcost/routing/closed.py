@@ -24,7 +24,11 @@ _STEADY = frozenset(
     {"random", "round_robin", "least_load", "least_work", "power_of_two", "cache_aware"}
 )
 # with nothing shared these choose as the policy beside them does
-_WITHOUT_SHARING = {"replicate_on_burst": "cache_aware"}
+_WITHOUT_SHARING = {
+    "replicate_on_burst": "cache_aware",
+    "p2p_pull": "least_load",
+    "consistent_hash": "random",
+}
 
 
 def _covered(

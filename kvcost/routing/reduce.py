@@ -93,6 +93,7 @@ def steady_case(scenario: Scenario, work: SteadyWork) -> Steady:
         prefill_mean=prefill,
         prefill_scv=second / mean**2 - 1,
         law=work.prompt_law,  # type: ignore[arg-type]
+        prefill_high=costs.prefill(work.prompt_high),
         slots=costs.slots(mean + work.output_tokens),
         step_fixed=costs.decode_fixed,
         step_each=costs.decode_per_token * mean,

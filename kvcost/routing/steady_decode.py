@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from kvcost.routing.cases import Steady
 
-__all__ = ["Decoding", "decoding"]
+__all__ = ["Decoding", "decoding", "full_share"]
 
 _FAR = 60.0
 _MOST = 2_000_000
@@ -30,14 +30,14 @@ class Decoding:
         all requests of the batch.
     each : float
         Decode time that an admission costs while the KV slots are full [s].
-    full : float
-        Share of the backlog that meets full slots.
+    held : float
+        Mean number of requests that decode when a busy period of prefill begins.
     """
 
     wait: float
     ratio: float
     each: float
-    full: float
+    held: float
 
 
 def decoding(case: Steady) -> Decoding:
@@ -59,15 +59,12 @@ def decoding(case: Steady) -> Decoding:
     vacations of an M/G/1 queue, whose decomposition gives the wait for the rest of one (Fuhrmann
     and Cooper). On the clock that runs only then, a busy period of prefill brings a batch and each
     request decodes for a constant time: an infinite-server queue gives the batch and how often
-    there is one. Once the busy period has filled the slots, each admission waits for a completion:
-    the share of the backlog past that point follows the law of requests in a busy period (Borel).
+    there is one.
 
     References
     ----------
     .. [1] S. W. Fuhrmann, R. B. Cooper (1985), Stochastic decompositions in the M/G/1 queue with
        generalized vacations, https://doi.org/10.1287/opre.33.5.1117
-    .. [2] E. Borel (1942), Sur l'emploi du theoreme de Bernoulli pour faciliter le calcul d'une
-       infinite de coefficients, C. R. Acad. Sci. Paris 214, 452-456.
     """
     rate = case.rate / case.replicas
     rho = rate * case.prefill_mean
@@ -88,21 +85,56 @@ def decoding(case: Steady) -> Decoding:
         step = case.step_fixed + case.step_each * min(held / busy if busy > 0 else 0.0, slots)
         wait = busy * step / 2
         ratio = tokens * step / case.prefill_mean
-    room = max(slots - held, 0.0) / (1 + case.prefill_scv)
-    return Decoding(wait=wait, ratio=ratio, each=each, full=_past(rho, room))
+    return Decoding(wait=wait, ratio=ratio, each=each, held=held)
 
 
-def _past(rho: float, room: float) -> float:
-    """Return the mean place in a busy period beyond `room`, over the mean place."""
-    if room < 1:
-        return 1.0
-    decay = rho - 1 - math.log(rho)
+def full_share(*, utilization: float, slots: float, held: float, spread: float) -> float:
+    """Return how far full KV slots take the wait to what it were with them always full.
+
+    Parameters
+    ----------
+    utilization : float
+        Load of prefill at a replica, below 1.
+    slots : float
+        Requests that the KV memory admits together.
+    held : float
+        Of them, requests that decode when a busy period begins.
+    spread : float
+        Mean wait over that in M/D/1 at the same load: how fast backlogs come and go.
+
+    Returns
+    -------
+    float
+        0 where slots never bind, 1 where they always do.
+
+    Notes
+    -----
+    A busy period fills the slots with requests of which none decodes, so that admissions stop until
+    all of them have: once every `slots` admissions, but for those that were held before, which
+    leave one by one. What a request waits for that follows from its place in the busy period. The
+    law of that is Borel's for equal services and Poisson arrivals; `spread` scales places for
+    others.
+
+    References
+    ----------
+    .. [1] E. Borel (1942), Sur l'emploi du theoreme de Bernoulli pour faciliter le calcul d'une
+       infinite de coefficients, C. R. Acad. Sci. Paris 214, 452-456.
+    """
+    spread = max(spread, 1e-6)
+    size, room = slots / spread, max(slots - held, 0.0) / spread
+    decay = utilization - 1 - math.log(utilization)
     if room * decay > _FAR or room > _MOST:
         return 0.0
+    if size <= 1:
+        return 1.0
     from scipy.special import gammaln  # noqa: PLC0415 - loaded when asked
 
     last = int(min(room + _FAR / decay, _MOST)) + 1
     n = np.arange(1, last + 1, dtype=float)
-    law = np.exp(-rho * n + (n - 1) * np.log(rho * n) - gammaln(n + 1))
-    beyond = np.maximum(n - room, 0.0)
-    return float(law @ (beyond * (beyond + 1))) / float(law @ (n * (n + 1)))
+    law = np.exp(-utilization * n + (n - 1) * np.log(utilization * n) - gammaln(n + 1))
+    longer = np.cumsum(law[::-1])[::-1]
+    past = np.maximum(n - room, 0.0)
+    whole = np.floor(past / size)
+    ramp = np.minimum((past - whole * size) / max(size - room, 1.0), 1.0)
+    # always full, the n-th request of a busy period waits for n - 1 completions
+    return min(float(longer @ ((whole + ramp) * size)) / float(longer @ (n - 1)), 1.0)

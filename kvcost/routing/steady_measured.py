@@ -24,6 +24,7 @@ __all__ = ["MOST_REPLICAS", "MOST_UTILIZATION", "Measured", "base_wait", "measur
 MOST_REPLICAS = 32
 MOST_UTILIZATION = 0.95
 _TERMS = 12
+_LEAST = 1e-6
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +81,9 @@ class _Table:
     outside: tuple[tuple[float, float], ...]
 
 
-def _scaled(replicas: float, utilization: float, scv: float, ratio: float) -> tuple[float, ...]:
+def _scaled(point: Sequence[float]) -> tuple[float, ...]:
     """Return the coordinates in which the logarithms are nearly straight."""
+    replicas, utilization, scv, ratio = point
     return math.log(replicas), -math.log1p(-utilization), math.log1p(scv), math.log1p(ratio)
 
 
@@ -97,7 +99,7 @@ def _table(looks: str) -> _Table:
             )
             base = base_wait(looks=looks, replicas=int(key[0]), utilization=key[1], scv=key[2])
             rows[key] = [
-                math.log(float(row["wait"]) / base),
+                math.log(max(float(row["wait"]), _LEAST) / base),
                 *(math.log(float(row[name])) for name in ("p50", "p95", "p99")),
             ]
     values = [sorted({key[axis] for key in rows}) for axis in range(4)]
@@ -106,7 +108,7 @@ def _table(looks: str) -> _Table:
     probe = [e[0] for e in values]
     axes = []
     for axis, each in enumerate(values):
-        points = [_scaled(*(probe[:axis] + [v] + probe[axis + 1 :]))[axis] for v in each]
+        points = [_scaled([*probe[:axis], v, *probe[axis + 1 :]])[axis] for v in each]
         axes.append(np.array(points))
     return _Table(tuple(axes), logs.reshape(*(len(each) for each in values), 4), ends)
 
@@ -151,7 +153,7 @@ def measured(
         if value > high
     )
     inside = [min(max(v, low), high) for v, (low, high) in zip(asked, table.outside, strict=True)]
-    logs = _interpolated(table, _scaled(*inside))
+    logs = _interpolated(table, _scaled(inside))
     base = base_wait(looks=looks, replicas=replicas, utilization=utilization, scv=scv)
     factor, p50, p95, p99 = (math.exp(value) for value in logs)
     return Measured(wait=base * factor, quantiles=(p50, p95, p99), outside=outside)
