@@ -105,7 +105,27 @@ def why_not(  # noqa: PLR0911 - one return a reason
         prompt = shared + scenario.workload.suffix_tokens
         if threshold * prompt > shared:
             return "a shared prefix below the cache threshold"
+    if isinstance(scenario.workload, WindowWork):
+        return _outside_windows(scenario, scenario.workload, policy, _rule(values))
     return None
+
+
+def _outside_windows(
+    scenario: Scenario, work: WindowWork, policy: str, rule: Mapping[str, Any]
+) -> str | None:
+    """Say what of a window the form of a policy does not cover, or return None."""
+    from kvcost.routing.windows import covers  # noqa: PLC0415 - compiled when asked for
+
+    return covers(
+        policy,
+        window_case(scenario, work),
+        scenario.behaviour.copy_visibility,
+        **{
+            ("detection_window" if name == "window" else name): value
+            for name, value in rule.items()
+            if name in {"copies", "repeats", "window"}
+        },
+    )
 
 
 def closed_form(
