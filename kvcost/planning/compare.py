@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kvcost.routing.answer import RoutedTTFT
+    from kvcost.routing.closed import Memo
     from kvcost.scenario import Scenario
     from kvcost.simulation.cluster import Simulated
 
@@ -241,9 +242,10 @@ def compare(
     for name, given in values.items():
         registry.policy(name).values(given)
     answers = []
+    memo: Memo = {}
     for name in wanted:
         missing = why_not(scenario, name, values[name])
-        closed = None if missing else closed_form(scenario, name, values[name])
+        closed = None if missing else closed_form(scenario, name, values[name], memo=memo)
         simulated = None
         if simulate or closed is None:
             from kvcost.simulation.cluster import simulate_many  # noqa: PLC0415 - compiles

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kvcost.queueing.result import ErrorClass
 from kvcost.routing import registry
@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from kvcost.routing.answer import RoutedTTFT
     from kvcost.scenario import Scenario
 
-__all__ = ["closed_form", "why_not"]
+__all__ = ["Memo", "closed_form", "why_not"]
+
+Memo: TypeAlias = "dict[tuple[str, tuple[tuple[str, Any], ...]], RoutedTTFT]"
 
 _BURST = frozenset({"random", "round_robin", "least_load", "cache_aware", "replicate_on_burst"})
 _STEADY = frozenset(
@@ -129,7 +131,11 @@ def _outside_windows(
 
 
 def closed_form(
-    scenario: Scenario, policy: str, params: Mapping[str, Any] | None = None
+    scenario: Scenario,
+    policy: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    memo: Memo | None = None,
 ) -> RoutedTTFT | None:
     """Return the time to first token of a policy on a scenario, in closed form.
 
@@ -141,6 +147,9 @@ def closed_form(
         The policy.
     params : mapping, optional
         Its parameters that differ from production defaults.
+    memo : dict, optional
+        Filled with the forms worked out, so that policies of one scenario whose nearest form is
+        the same share it.
 
     Returns
     -------
@@ -164,7 +173,11 @@ def closed_form(
     covered = _covered(policy, scenario, values)
     assert covered is not None
     form, rule = covered
-    answer = _answer(scenario, form, rule)
+    memo = {} if memo is None else memo
+    key = (form, tuple(sorted(rule.items())))
+    if key not in memo:
+        memo[key] = _answer(scenario, form, rule)
+    answer = memo[key]
     if form == policy or isinstance(scenario.workload, SteadyWork):
         return replace(answer, policy=policy)
     return replace(
@@ -181,7 +194,7 @@ def _answer(scenario: Scenario, form: str, rule: dict[str, Any]) -> RoutedTTFT:
         from kvcost.routing.steady import steady_ttft  # noqa: PLC0415 - compiled when asked for
 
         return steady_ttft(form, steady_case(scenario, work))
-    seen = scenario.behaviour.copy_visibility
+    seen: Any = scenario.behaviour.copy_visibility
     if isinstance(work, WindowWork):
         from kvcost.routing.windows import window_ttft  # noqa: PLC0415
 
