@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kvcost import (
         breakeven,
+        charts,
         compute,
         errors,
         facts,
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
         model,
         planning,
         queueing,
+        report,
         routing,
         scenario,
         simulation,
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
 __all__ = [
     "__version__",
     "breakeven",
+    "charts",
     "compute",
     "errors",
     "facts",
@@ -38,6 +41,7 @@ __all__ = [
     "model",
     "planning",
     "queueing",
+    "report",
     "routing",
     "scenario",
     "simulation",

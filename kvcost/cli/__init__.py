@@ -24,6 +24,7 @@ _COMMANDS = {
     "queue": "how long requests wait for a server, steady or in a burst",
     "route": "what requests wait under each routing policy",
     "simulate": "a seeded run of a cluster behind a router",
+    "report": "one page about a scenario, for those who decide",
     "facts": "the numbers kvcost knows, with their sources",
 }
 
