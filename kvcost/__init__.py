@@ -1,6 +1,8 @@
 """What a KV cache costs in LLM serving: bytes, break-even, waiting and routing.
 
 Use it as ``import kvcost as kv``; submodules load on first use.
+
+PYTEST_DONT_REWRITE: kvcost holds a pytest plugin, and may be imported before pytest starts.
 """
 
 from __future__ import annotations
@@ -12,6 +14,7 @@ if TYPE_CHECKING:
     from kvcost import (
         breakeven,
         charts,
+        checks,
         compute,
         errors,
         facts,
@@ -23,6 +26,7 @@ if TYPE_CHECKING:
         report,
         routing,
         scenario,
+        sheet,
         simulation,
         transfer,
         units,
@@ -33,6 +37,7 @@ __all__ = [
     "__version__",
     "breakeven",
     "charts",
+    "checks",
     "compute",
     "errors",
     "facts",
@@ -44,6 +49,7 @@ __all__ = [
     "report",
     "routing",
     "scenario",
+    "sheet",
     "simulation",
     "transfer",
     "units",

@@ -22,6 +22,8 @@ _COMMANDS = {
     "breakeven": "fetch the KV of a prompt, or recompute it",
     "tiers": "recompute against each tier, for a list of lengths",
     "queue": "how long requests wait for a server, steady or in a burst",
+    "check": "judge the budgets of a file",
+    "sheet": "a spreadsheet of live formulas, or the text of one cell",
     "route": "what requests wait under each routing policy",
     "simulate": "a seeded run of a cluster behind a router",
     "report": "one page about a scenario, for those who decide",

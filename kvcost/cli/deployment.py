@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Deployment", "Published", "apply_deployment", "shipped_deployments"]
 
 _SUFFIX = ".toml"
+_NOT_DEPLOYMENTS = frozenset({"budgets"})
 _MOST_BYTES = 1 << 20
 _OWN_KEYS = frozenset({"title", "published"})
 _NOT_FLAGS = frozenset({"command", "deployment", "run", "refuse", "json", "csv", "flag_choices"})
@@ -88,7 +89,8 @@ def _folder() -> Path:
 
 def shipped_deployments() -> tuple[str, ...]:
     """Return the names of the deployments that ship with kvcost."""
-    return tuple(sorted(path.stem for path in _folder().glob(f"*{_SUFFIX}")))
+    found = {path.stem for path in _folder().glob(f"*{_SUFFIX}")}
+    return tuple(sorted(found - _NOT_DEPLOYMENTS))
 
 
 def _path(name: str) -> Path:

@@ -67,8 +67,8 @@ def write(path: Path, blocks: Mapping[str, Block], text: Mapping[str, Sequence[s
                 sheet.write_formula(row, len(block.columns), text[name][row], None, SENTINEL)
 
 
-def recalculate_with_libreoffice(source: Path, folder: Path) -> Path:
-    """Return a copy of a workbook that LibreOffice has recalculated."""
+def recalculate_with_libreoffice(source: Path, folder: Path, *more: Path) -> Path:
+    """Return a copy of a workbook that LibreOffice has recalculated; more of them go along."""
     profile = folder / "profile"
     (profile / "user").mkdir(parents=True)
     (profile / "user" / "registrymodifications.xcu").write_text(_PROFILE)
@@ -82,6 +82,7 @@ def recalculate_with_libreoffice(source: Path, folder: Path) -> Path:
             "--outdir",
             str(folder),
             str(source),
+            *map(str, more),
         ],
         check=True,
         capture_output=True,
@@ -90,8 +91,10 @@ def recalculate_with_libreoffice(source: Path, folder: Path) -> Path:
     return folder / source.name
 
 
-def recalculate_with_gnumeric(source: Path, folder: Path) -> Path:
-    """Return a copy of a workbook that Gnumeric has recalculated."""
+def recalculate_with_gnumeric(source: Path, folder: Path, *more: Path) -> Path:
+    """Return a copy of a workbook that Gnumeric has recalculated; more of them go along."""
+    for other in more:
+        recalculate_with_gnumeric(other, folder)
     target = folder / source.name
     subprocess.run(
         [executable("ssconvert"), "--recalc", str(source), str(target)],
