@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench notebooks lab build clean
+.PHONY: help run test lint bench accuracy notebooks lab build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -22,7 +22,7 @@ run: $(BIN)/kvcost ## answer fetch or recompute for the shipped example
 	$(BIN)/kvcost breakeven --deployment glm-5.3-8xb300
 
 test: $(VENV)/.dev ## run the tests
-	$(BIN)/python -m pytest -n auto --dist loadscope
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n auto --dist loadscope
 
 lint: $(VENV)/.dev ## ruff, mypy strict, layers
 	$(BIN)/ruff check .
@@ -40,6 +40,9 @@ bench: $(VENV)/.bench ## measure speed against named baselines, and write the ta
 	  -o python_functions="bench_* test_*" --benchmark-only --benchmark-columns=median,iqr,ops \
 	  --benchmark-disable-gc --benchmark-json=.benchmarks/last.json
 	$(BIN)/python tests/bench/table.py .benchmarks/last.json
+
+accuracy: $(VENV)/.dev ## measure the closed forms against published runs, and write the table of README
+	$(BIN)/python -m tests.bench.accuracy
 
 notebooks: $(VENV)/.dev ## run the notebooks
 	$(BIN)/python -m pytest tests/notebooks

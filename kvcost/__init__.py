@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from kvcost import (
         breakeven,
+        charts,
         checks,
         compute,
         errors,
@@ -20,16 +21,22 @@ if TYPE_CHECKING:
         formula,
         hardware,
         model,
+        planning,
         queueing,
+        report,
+        routing,
+        scenario,
         sheet,
         simulation,
         transfer,
         units,
+        workload,
     )
 
 __all__ = [
     "__version__",
     "breakeven",
+    "charts",
     "checks",
     "compute",
     "errors",
@@ -37,11 +44,16 @@ __all__ = [
     "formula",
     "hardware",
     "model",
+    "planning",
     "queueing",
+    "report",
+    "routing",
+    "scenario",
     "sheet",
     "simulation",
     "transfer",
     "units",
+    "workload",
 ]
 
 __version__ = "0.1.0"

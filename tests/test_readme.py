@@ -46,6 +46,14 @@ def _blocks():
     return [match["body"] for match in CONSOLE.finditer(text) if "$ kvcost" in match["body"]]
 
 
+@pytest.fixture
+def empty_folder(tmp_path, monkeypatch):
+    """A folder for the files that commands write, in which the examples' own paths hold."""
+    (tmp_path / "data").symlink_to(README.parent / "data")
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.mark.usefixtures("empty_folder")
 @pytest.mark.parametrize("body", _blocks(), ids=lambda body: body.split("\n")[0][2:50])
 def test_console_blocks_show_real_output(body):
     fresh = _rerun(body)

@@ -9,13 +9,13 @@ import tomllib
 
 import numpy as np
 import pytest
+from kvcost.scenario.assemble import assemble
 
 from kvcost.breakeven import decide, partial_hit_ranges
 from kvcost.compute import PrefillCurve
 from kvcost.facts import data_path
 from kvcost.model import kv_bytes_per_token, load
 from kvcost.scenario import Scenario
-from kvcost.scenario.assemble import assemble
 from kvcost.simulation.cluster import Behaviour, prepare, simulate, simulate_requests
 from kvcost.transfer import TransferPath, hit_time, keys
 from kvcost.units import parse_bytes, parse_rate, parse_seconds, parse_tokens

@@ -6,10 +6,10 @@ chart only. Here each chart keeps its names to itself.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
-from kvcost.errors import MissingFactError
+from kvcost.charts.engine import MissingExtraError
+from kvcost.charts.saving import InScript
 
 __all__ = ["enable_offline"]
 
@@ -39,19 +39,12 @@ _TEMPLATE = """\
 """
 
 
-class _InScript(json.JSONEncoder):
-    """JSON inside a script element, which a name such as ``</script>`` must not end."""
-
-    def encode(self, o: Any) -> str:
-        return super().encode(o).replace("<", "\\u003c")
-
-
 def enable_offline() -> None:
     """Let Altair show charts in this notebook with their scripts inside.
 
     Raises
     ------
-    MissingFactError
+    MissingExtraError
         If Altair or vl-convert, which holds the scripts, is not installed.
     """
     try:
@@ -59,11 +52,7 @@ def enable_offline() -> None:
         import jinja2  # noqa: PLC0415
         import vl_convert  # noqa: PLC0415
     except ImportError as error:
-        raise MissingFactError(
-            fact=f"the package {error.name}",
-            subject="charts in notebooks",
-            remedy='pip install "kvcost[notebook]"',
-        ) from None
+        raise MissingExtraError(package=str(error.name), extra="notebook") from None
     scripts: Any = vl_convert.javascript_bundle  # all of Vega, where no snippet is given
     bundle = scripts(vl_version=alt.SCHEMA_VERSION.removeprefix("v").rpartition(".")[0])
     template = jinja2.Template(_TEMPLATE)
@@ -72,5 +61,5 @@ def enable_offline() -> None:
         "html",
         template=template,
         embed_options={"actions": {"export": True, "source": False, "editor": False}},
-        json_kwds={"cls": _InScript},
+        json_kwds={"cls": InScript},
     )

@@ -26,6 +26,7 @@ COMMANDS = {
     "sheet": "a spreadsheet of live formulas, or the text of one cell",
     "route": "what requests wait under each routing policy",
     "simulate": "a seeded run of a cluster behind a router",
+    "report": "one page about a scenario, for those who decide",
     "facts": "the numbers kvcost knows, with their sources",
     "doctor": "what is installed, and what each missing part would bring",
     "completion": "a script that lets the Tab key complete commands",

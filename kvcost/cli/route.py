@@ -104,6 +104,8 @@ def _row(answer: PolicyAnswer) -> list[str]:
     if simulated is None:
         return [*row, "", ""]
     interval = f"{format_seconds(simulated.low)} to {format_seconds(simulated.high)}"
+    if simulated.runs == 1:
+        interval = f"{format_seconds(simulated.mean)}, one run"
     if answer.difference is None:
         return [*row, interval, "simulated"]
     return [*row, interval, f"{answer.difference:+.1%}"]

@@ -106,9 +106,12 @@ def _report(title: str, found: Simulated) -> Report:
     from kvcost.units import format_ratio, format_seconds  # noqa: PLC0415
 
     split = {part.name: getattr(found.split, part.name) for part in fields(found.split)}
+    interval = f"{format_seconds(found.low)} to {format_seconds(found.high)}"
+    if found.runs == 1:
+        interval = "not known from one run"
     rows = [
         ["mean TTFT", format_seconds(found.mean)],
-        ["95% interval", f"{format_seconds(found.low)} to {format_seconds(found.high)}"],
+        ["95% interval", interval],
         ["p50", format_seconds(found.p50)],
         ["p95", format_seconds(found.p95)],
         ["p99", format_seconds(found.p99)],

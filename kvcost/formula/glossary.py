@@ -289,6 +289,15 @@ quantity("copy_ready_seconds", "T_x", "s", "when a copy can be used elsewhere", 
 quantity("batch_mean", r"\bar{X}", "1", "mean number of requests of a batch", (1, 32), low=1)
 quantity("batch_pairs", "X_2", "1", "mean of that number times itself less one", (0, 1000))
 
+# Replication of a prefix
+quantity("repeats", "X_r", "request", "arrivals that make a burst", (2, 6), low=1, whole=True)
+quantity("detection_window", "Z_r", "s", "time within which they have to come", (0.1, 5))
+quantity("detection_seconds", "T_d", "s", "when a burst is noticed", (0.01, 2))
+quantity("source_ready_seconds", "T_o", "s", "when the prefix is computed", (0.1, 10))
+quantity("copy_seconds", "t_x", "s", "time of one copy at full bandwidth", (0.003, 2))
+quantity("prefix_copies", "M_r", "copy", "copies beside the source", (1, 15), low=1, whole=True)
+quantity("model_layers", "L_m", "layer", "layers of the model", (16, 128), low=1, whole=True)
+
 # Queueing: waits
 quantity("arrival_rate", r"\Lambda", "request/s", "requests that arrive a second", (0.1, 60))
 quantity("offered_load", "A", "server", "servers that are busy on average", (0.5, 60))

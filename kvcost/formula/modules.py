@@ -16,6 +16,7 @@ FORMULA_MODULES = (
     "kvcost.queueing.approximations",
     "kvcost.queueing.burst.formulas",
     "kvcost.queueing.dispatch.formulas",
+    "kvcost.routing.replication_formulas",
 )
 """Every module that registers formulas; named, not imported, since they build on this package."""
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from kvcost.routing.answer import RoutedTTFT
+    from kvcost.routing.closed import Memo
     from kvcost.scenario import Scenario
     from kvcost.simulation.cluster import Simulated
 
@@ -150,7 +151,9 @@ class PolicyAnswer:
 
 
 def _counted(cold: float) -> str:
-    return "1 request computes" if round(cold, 1) == 1 else f"{cold:.3g} requests compute"
+    if round(cold, 1) == 1:
+        return "1 request computes"
+    return f"{cold:,.0f} requests compute" if cold >= 10 else f"{cold:.2g} requests compute"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -239,9 +242,10 @@ def compare(
     for name, given in values.items():
         registry.policy(name).values(given)
     answers = []
+    memo: Memo = {}
     for name in wanted:
         missing = why_not(scenario, name, values[name])
-        closed = closed_form(scenario, name, values[name])
+        closed = None if missing else closed_form(scenario, name, values[name], memo=memo)
         simulated = None
         if simulate or closed is None:
             from kvcost.simulation.cluster import simulate_many  # noqa: PLC0415 - compiles

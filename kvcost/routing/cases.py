@@ -137,6 +137,8 @@ class Steady:
         Mean [s] and squared coefficient of variation of the prefill time.
     law : str
         Family of the prefill time: ``fixed``, or ``lognormal`` as clipped (the two moments hold).
+    prefill_high : float
+        Longest prefill of a clipped lognormal law [s]; infinite where it is not clipped.
     slots : float
         Requests that the KV memory admits together, for a mean-sized request.
     step_fixed, step_each : float
@@ -154,3 +156,4 @@ class Steady:
     step_fixed: float
     step_each: float
     output_tokens: int
+    prefill_high: float = float("inf")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from kvcost.queueing.result import ErrorClass
 from kvcost.routing import registry
@@ -17,14 +17,20 @@ if TYPE_CHECKING:
     from kvcost.routing.answer import RoutedTTFT
     from kvcost.scenario import Scenario
 
-__all__ = ["closed_form", "why_not"]
+__all__ = ["Memo", "closed_form", "why_not"]
+
+Memo: TypeAlias = "dict[tuple[str, tuple[tuple[str, Any], ...]], RoutedTTFT]"
 
 _BURST = frozenset({"random", "round_robin", "least_load", "cache_aware", "replicate_on_burst"})
 _STEADY = frozenset(
     {"random", "round_robin", "least_load", "least_work", "power_of_two", "cache_aware"}
 )
 # with nothing shared these choose as the policy beside them does
-_WITHOUT_SHARING = {"replicate_on_burst": "cache_aware"}
+_WITHOUT_SHARING = {
+    "replicate_on_burst": "cache_aware",
+    "p2p_pull": "least_load",
+    "consistent_hash": "random",
+}
 
 
 def _covered(
@@ -101,11 +107,35 @@ def why_not(  # noqa: PLR0911 - one return a reason
         prompt = shared + scenario.workload.suffix_tokens
         if threshold * prompt > shared:
             return "a shared prefix below the cache threshold"
+    if isinstance(scenario.workload, WindowWork):
+        return _outside_windows(scenario, scenario.workload, policy, _rule(values))
     return None
 
 
+def _outside_windows(
+    scenario: Scenario, work: WindowWork, policy: str, rule: Mapping[str, Any]
+) -> str | None:
+    """Say what of a window the form of a policy does not cover, or return None."""
+    from kvcost.routing.windows import covers  # noqa: PLC0415 - compiled when asked for
+
+    return covers(
+        policy,
+        window_case(scenario, work),
+        scenario.behaviour.copy_visibility,
+        **{
+            ("detection_window" if name == "window" else name): value
+            for name, value in rule.items()
+            if name in {"copies", "repeats", "window"}
+        },
+    )
+
+
 def closed_form(
-    scenario: Scenario, policy: str, params: Mapping[str, Any] | None = None
+    scenario: Scenario,
+    policy: str,
+    params: Mapping[str, Any] | None = None,
+    *,
+    memo: Memo | None = None,
 ) -> RoutedTTFT | None:
     """Return the time to first token of a policy on a scenario, in closed form.
 
@@ -117,6 +147,9 @@ def closed_form(
         The policy.
     params : mapping, optional
         Its parameters that differ from production defaults.
+    memo : dict, optional
+        Filled with the forms worked out, so that policies of one scenario whose nearest form is
+        the same share it.
 
     Returns
     -------
@@ -134,13 +167,17 @@ def closed_form(
         If steady traffic brings more work than the replicas can do.
     """
     chosen = registry.policy(policy)
-    values = chosen.values(params)
     if why_not(scenario, policy, params) is not None:
         return None
+    values = chosen.values(params)
     covered = _covered(policy, scenario, values)
     assert covered is not None
     form, rule = covered
-    answer = _answer(scenario, form, rule)
+    memo = {} if memo is None else memo
+    key = (form, tuple(sorted(rule.items())))
+    if key not in memo:
+        memo[key] = _answer(scenario, form, rule)
+    answer = memo[key]
     if form == policy or isinstance(scenario.workload, SteadyWork):
         return replace(answer, policy=policy)
     return replace(
@@ -157,7 +194,7 @@ def _answer(scenario: Scenario, form: str, rule: dict[str, Any]) -> RoutedTTFT:
         from kvcost.routing.steady import steady_ttft  # noqa: PLC0415 - compiled when asked for
 
         return steady_ttft(form, steady_case(scenario, work))
-    seen = scenario.behaviour.copy_visibility
+    seen: Any = scenario.behaviour.copy_visibility
     if isinstance(work, WindowWork):
         from kvcost.routing.windows import window_ttft  # noqa: PLC0415
 

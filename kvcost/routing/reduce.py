@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kvcost.routing.cases import Burst, NodeCosts, Steady, Window
@@ -10,6 +11,7 @@ from kvcost.scenario.work import BurstWork, SteadyWork, WindowWork
 
 if TYPE_CHECKING:
     from kvcost.scenario import Scenario
+    from kvcost.scenario.costs import ReplicaCosts
     from kvcost.scenario.work import MixedWork
 
 __all__ = ["burst_case", "node_costs", "outside_closed_forms", "steady_case", "window_case"]
@@ -30,7 +32,11 @@ def node_costs(scenario: Scenario, work: BurstWork | WindowWork | MixedWork) -> 
     NodeCosts
         Cold and warm prefill, copy, decode steps, slots.
     """
-    costs = scenario.costs()
+    return _node_costs(scenario.costs(), work)
+
+
+@lru_cache(maxsize=1024)
+def _node_costs(costs: ReplicaCosts, work: BurstWork | WindowWork | MixedWork) -> NodeCosts:
     shared = work.shared_tokens // costs.block_tokens * costs.block_tokens
     prompt = work.shared_tokens + work.suffix_tokens
     held = shared // costs.block_tokens
@@ -87,6 +93,7 @@ def steady_case(scenario: Scenario, work: SteadyWork) -> Steady:
         prefill_mean=prefill,
         prefill_scv=second / mean**2 - 1,
         law=work.prompt_law,  # type: ignore[arg-type]
+        prefill_high=costs.prefill(work.prompt_high),
         slots=costs.slots(mean + work.output_tokens),
         step_fixed=costs.decode_fixed,
         step_each=costs.decode_per_token * mean,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from kvcost.errors import MissingFactError
@@ -64,6 +65,7 @@ def _prefill(
     return curve.per_token, curve.per_token_squared
 
 
+@lru_cache(maxsize=1024)
 def replica_costs(
     *, model: ModelPart, replica: ReplicaPart, cache: CachePart, network: NetworkPart
 ) -> ReplicaCosts:
@@ -120,11 +122,7 @@ def replica_costs(
         block_tokens=cache.block_tokens,
         hbm_blocks=int(room / block),
         host_blocks=host,
-        host_seconds_per_token=0.0
-        if cache.host_bandwidth is None
-        else kv / cache.host_bandwidth / links,
-        copy_seconds_per_token=math.inf
-        if network.bandwidth is None
-        else kv / network.bandwidth / links,
+        host_seconds_per_token=loading,
+        copy_seconds_per_token=copying,
         copy_latency=network.latency,
     )

@@ -10,8 +10,9 @@ import numpy as np
 
 from kvcost.errors import InvalidValueError, MissingFactError
 from kvcost.scenario import schema as of
-from kvcost.scenario.assemble import assemble
 from kvcost.scenario.schema import Part
+from kvcost.workload.bursts import burst_times
+from kvcost.workload.prompts import shared_prefix_requests
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,19 +23,6 @@ __all__ = ["BurstWork", "MixedWork", "SteadyWork", "TraceWork", "WindowWork", "W
 
 _ARRIVALS = ("even", "poisson", "uniform")
 _SPACING = ("inclusive", "exclusive")
-
-
-def burst_times(
-    rng: np.random.Generator, *, requests: int, span: float, arrivals: str, spacing: str
-) -> NDArray[np.float64]:
-    """Return when the requests of a burst come, the first at 0."""
-    parts = requests - 1 if spacing == "inclusive" else requests
-    gap = span / parts if parts else 0.0
-    if arrivals == "even":
-        return np.arange(requests, dtype=np.float64) * gap
-    if arrivals == "poisson":
-        return np.concatenate([[0.0], np.cumsum(rng.exponential(gap, requests - 1))])
-    return np.concatenate([[0.0], np.sort(rng.uniform(0.0, span, requests - 1))])
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -63,14 +51,15 @@ class BurstWork(Part):
             arrivals=self.arrivals,
             spacing=self.spacing,
         )
-        return assemble(
-            times,
+        return shared_prefix_requests(
+            arrival=times,
             group=np.zeros(self.requests, dtype=np.int64),
-            shared=self.shared_tokens,
-            prompt=np.full(self.requests, self.shared_tokens + self.suffix_tokens),
+            shared=np.full(self.requests, self.shared_tokens),
+            suffix=np.full(self.requests, self.suffix_tokens),
             output=np.full(self.requests, self.output_tokens),
             block_tokens=block_tokens,
             names=("burst",),
+            compact=True,
         )
 
 
@@ -149,15 +138,15 @@ class WindowWork(Part):
             ]
         ).astype(np.int64)
         order = np.argsort(times, kind="stable")
-        prompt = self.shared_tokens + self.suffix_tokens
-        return assemble(
-            times[order],
+        return shared_prefix_requests(
+            arrival=times[order],
             group=group[order],
-            shared=self.shared_tokens,
-            prompt=np.full(times.size, prompt),
+            shared=np.full(times.size, self.shared_tokens),
+            suffix=np.full(times.size, self.suffix_tokens),
             output=np.full(times.size, self.output_tokens),
             block_tokens=block_tokens,
             names=tuple(f"burst {j}" for j in range(len(bursts))),
+            compact=True,
         )
 
 
@@ -221,14 +210,15 @@ class SteadyWork(Part):
             gaps = rng.gamma(1 / self.gap_scv, self.gap_scv / self.rate, size)
         else:
             gaps = np.full(size, 1 / self.rate)
-        return assemble(
-            np.cumsum(gaps),
+        return shared_prefix_requests(
+            arrival=np.cumsum(gaps),
             group=np.full(size, -1, dtype=np.int64),
-            shared=0,
-            prompt=self.prompts(rng, size),
+            shared=np.zeros(size, dtype=np.int64),
+            suffix=self.prompts(rng, size),
             output=np.full(size, self.output_tokens),
             block_tokens=block_tokens,
             names=(),
+            compact=True,
         )
 
 
@@ -271,7 +261,6 @@ class MixedWork(Part):
         others = rng.poisson(self.background_rate * self.duration)
         times = [rng.uniform(0.0, self.duration, others)]
         group = [np.full(others, -1)]
-        prompt = [np.full(others, self.background_tokens)]
         for j in range(self.bursts):
             own = burst_times(
                 rng,
@@ -282,17 +271,18 @@ class MixedWork(Part):
             )
             times.append(self.first + j * self.every + own)
             group.append(np.full(own.size, j))
-            prompt.append(np.full(own.size, self.shared_tokens + self.suffix_tokens))
         flat = np.concatenate(times)
         order = np.argsort(flat, kind="stable")
-        return assemble(
-            flat[order],
-            group=np.concatenate(group)[order].astype(np.int64),
-            shared=self.shared_tokens,
-            prompt=np.concatenate(prompt)[order],
+        groups = np.concatenate(group)[order].astype(np.int64)
+        return shared_prefix_requests(
+            arrival=flat[order],
+            group=groups,
+            shared=np.where(groups >= 0, self.shared_tokens, 0),
+            suffix=np.where(groups >= 0, self.suffix_tokens, self.background_tokens),
             output=np.full(flat.size, self.output_tokens),
             block_tokens=block_tokens,
             names=tuple(f"burst {j}" for j in range(self.bursts)),
+            compact=True,
         )
 
 
@@ -304,6 +294,7 @@ class TraceWork(Part):
     format: str | None = of.text("its format, where the name does not tell", None)
     requests: int | None = of.count("first requests to use", None, high=10**9)
     rate: float | None = of.number("mean rate to stretch or squeeze it to, requests/s", None)
+    max_tokens: int | None = of.tokens("leave out requests of more, prompt and answer", None)
 
     @property
     def shared(self) -> int:
@@ -311,12 +302,29 @@ class TraceWork(Part):
         return 0
 
     def draw(self, rng: np.random.Generator, *, block_tokens: int) -> Requests:  # noqa: ARG002
-        """Return the requests of the trace, which do not depend on the seed."""
+        """Return the requests of the trace, which do not depend on the seed.
+
+        Longer ones than `max_tokens` go first, then all behind the first `requests`; the rate is
+        that of what is left. A trace without prefixes has no blocks of its own and takes those of
+        the cache.
+        """
         from kvcost.scenario.tracefile import load_trace  # noqa: PLC0415 - needs the readers
 
         found = load_trace(self.path, self.format)
+        if self.max_tokens is not None:
+            fits = found.prompt_tokens + found.output_tokens <= self.max_tokens
+            if not fits.any():
+                raise InvalidValueError(
+                    field="max_tokens",
+                    value=self.max_tokens,
+                    bound=f"leaves none of the {len(found):,} requests of {self.path}",
+                    remedy="allow longer requests",
+                )
+            found = found.take(fits)
         if self.requests is not None:
             found = found.head(self.requests)
+        if not found.has_blocks:
+            found = dataclasses.replace(found, block_tokens=block_tokens)
         return found if self.rate is None else found.scaled(rate=self.rate)
 
 

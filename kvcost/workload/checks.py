@@ -26,12 +26,9 @@ def whole(field: str, value: object, *, low: int = 0, high: int = _MOST) -> int:
     InvalidValueError
         If it is no whole number, or out of bounds.
     """
-    found: int | None = None
-    if isinstance(value, Integral) and not isinstance(value, bool):
-        found = int(value)
-    elif isinstance(value, float) and value.is_integer():
-        found = int(value)
-    if found is None or not low <= found <= high:
+    count = isinstance(value, Integral) or (isinstance(value, float) and value.is_integer())
+    found: int | None = int(value) if count else None  # type: ignore[call-overload]
+    if isinstance(value, bool) or found is None or not low <= found <= high:
         most = f" and at most {high:,}" if high < _MOST else ""
         raise InvalidValueError(
             field=field,

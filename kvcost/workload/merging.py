@@ -87,7 +87,7 @@ def _counts(part: Requests) -> NDArray[np.int64]:
 
 
 def _dense(ids: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Number the ids from 0, where they are far from that; -1 stays."""
+    """Return the ids numbered from 0, where they are far from that; -1 stays."""
     if ids.size == 0 or (ids.min() >= -1 and ids.max() < 4 * ids.size + 1024):
         return ids
     known, where = np.unique(ids, return_inverse=True)

@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["exclusive_sum", "expand_ids", "gather", "ramps", "segment_sum"]
+__all__ = ["exclusive_sum", "expand_ids", "gather", "segment_sum"]
 
 
 def exclusive_sum(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -19,10 +19,18 @@ def exclusive_sum(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
     return starts
 
 
-def ramps(lengths: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return 0, 1, ... up to each length, one after another."""
+def _counting(first: NDArray[np.int64], lengths: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return first, first + 1, ... for each length, one after another."""
+    some = lengths > 0
+    if not some.all():
+        first, lengths = first[some], lengths[some]
     starts = exclusive_sum(lengths)
-    return np.arange(starts[-1]) - np.repeat(starts[:-1], lengths)
+    # sums of steps are several times as fast as repeats
+    steps = np.ones(starts[-1], dtype=np.int64)
+    if lengths.size:
+        steps[0] = first[0]
+        steps[starts[1:-1]] = first[1:] - first[:-1] - lengths[:-1] + 1
+    return np.cumsum(steps, out=steps)
 
 
 def segment_sum(values: NDArray[np.int64], starts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -36,7 +44,7 @@ def gather(
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """Return the starts of some lists set side by side, and the indices of their entries."""
     lengths = starts[rows + 1] - starts[rows]
-    return exclusive_sum(lengths), np.repeat(starts[rows], lengths) + ramps(lengths)
+    return exclusive_sum(lengths), _counting(starts[rows], lengths)
 
 
 def expand_ids(ids: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -45,4 +53,4 @@ def expand_ids(ids: NDArray[np.int64], counts: NDArray[np.int64]) -> NDArray[np.
     length = np.zeros(known.size, dtype=np.int64)
     length[where] = counts
     first = exclusive_sum(length)[:-1]
-    return np.repeat(first[where], counts) + ramps(counts)
+    return _counting(first[where], counts)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -120,9 +121,9 @@ class TestBesideBlockLists:
             host_blocks=-1,
         )
         starts = requests.block_starts
-        lists = [requests.block_ids[a:b].tolist() for a, b in zip(starts, starts[1:], strict=False)]
+        lists = [requests.block_ids[a:b].tolist() for a, b in pairwise(starts)]
 
-        def choose(i, job, loads, matches):  # noqa: ARG001
+        def choose(i, job, loads, matches):
             if max(loads) > 64 and max(loads) > 1.5 * min(loads):
                 return loads.index(min(loads))
             return min(range(4), key=lambda r: (-matches[r], loads[r]))

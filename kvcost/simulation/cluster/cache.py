@@ -14,12 +14,10 @@ from kvcost.simulation.cluster.layout import (
     AFTER,
     BEFORE,
     FIRST,
+    HBM,
     HBM_BLOCKS,
-    HOST_AFTER,
-    HOST_BEFORE,
+    HOST,
     HOST_BLOCKS,
-    HOST_NEWEST,
-    HOST_OLDEST,
     HOST_USED,
     HOSTED,
     LAST,
@@ -55,42 +53,28 @@ def match(inputs: Inputs, state: State, i: int, r: int, now: float) -> tuple[int
 
 
 @inlined
-def _unlink(state: State, r: int, entry: int) -> None:
-    before, after = state.entries[entry, BEFORE], state.entries[entry, AFTER]
+def _unlink(state: State, r: int, entry: int, chain: int) -> None:
+    before, after = state.entries[entry, BEFORE + chain], state.entries[entry, AFTER + chain]
     if before >= 0:
-        state.entries[before, AFTER] = after
+        state.entries[before, AFTER + chain] = after
     else:
-        state.counts[r, OLDEST] = after
+        state.counts[r, OLDEST + chain] = after
     if after >= 0:
-        state.entries[after, BEFORE] = before
+        state.entries[after, BEFORE + chain] = before
     else:
-        state.counts[r, NEWEST] = before
+        state.counts[r, NEWEST + chain] = before
 
 
 @inlined
-def _unlink_host(state: State, r: int, entry: int) -> None:
-    before, after = state.entries[entry, HOST_BEFORE], state.entries[entry, HOST_AFTER]
-    if before >= 0:
-        state.entries[before, HOST_AFTER] = after
-    else:
-        state.counts[r, HOST_OLDEST] = after
-    if after >= 0:
-        state.entries[after, HOST_BEFORE] = before
-    else:
-        state.counts[r, HOST_NEWEST] = before
-
-
-@inlined
-def _append(state: State, r: int, entry: int, blocks: int) -> None:
-    state.entries[entry, LEFT] = blocks
-    newest = state.counts[r, NEWEST]
-    state.entries[entry, BEFORE] = newest
-    state.entries[entry, AFTER] = -1
+def _append(state: State, r: int, entry: int, chain: int) -> None:
+    newest = state.counts[r, NEWEST + chain]
+    state.entries[entry, BEFORE + chain] = newest
+    state.entries[entry, AFTER + chain] = -1
     if newest >= 0:
-        state.entries[newest, AFTER] = entry
+        state.entries[newest, AFTER + chain] = entry
     else:
-        state.counts[r, OLDEST] = entry
-    state.counts[r, NEWEST] = entry
+        state.counts[r, OLDEST + chain] = entry
+    state.counts[r, NEWEST + chain] = entry
 
 
 @inlined
@@ -103,13 +87,14 @@ def touch(inputs: Inputs, state: State, segment: int, r: int) -> bool:
     if left > 0:
         if state.counts[r, NEWEST] == entry and left == blocks:
             return False
-        _unlink(state, r, entry)
+        _unlink(state, r, entry, HBM)
     if hosted > 0:
         if inputs.limits[HOST_BLOCKS] >= 0:
-            _unlink_host(state, r, entry)
+            _unlink(state, r, entry, HOST)
             state.counts[r, HOST_USED] -= hosted
         state.entries[entry, HOSTED] = 0
-    _append(state, r, entry, blocks)
+    state.entries[entry, LEFT] = blocks
+    _append(state, r, entry, HBM)
     state.counts[r, USED] += blocks - left
     return bool(left + hosted < blocks)
 
@@ -118,7 +103,8 @@ def touch(inputs: Inputs, state: State, segment: int, r: int) -> bool:
 def touch_alone(state: State, i: int, r: int, blocks: int) -> None:
     """Add the blocks that only request `i` has."""
     entry = state.entries.shape[0] - state.following.shape[0] + i
-    _append(state, r, entry, blocks)
+    state.entries[entry, LEFT] = blocks
+    _append(state, r, entry, HBM)
     state.counts[r, USED] += blocks
 
 
@@ -133,22 +119,15 @@ def _offload(inputs: Inputs, state: State, r: int, entry: int, blocks: int) -> N
     if room < 0:
         return
     if hosted == 0:
-        newest = state.counts[r, HOST_NEWEST]
-        state.entries[entry, HOST_BEFORE] = newest
-        state.entries[entry, HOST_AFTER] = -1
-        if newest >= 0:
-            state.entries[newest, HOST_AFTER] = entry
-        else:
-            state.counts[r, HOST_OLDEST] = entry
-        state.counts[r, HOST_NEWEST] = entry
+        _append(state, r, entry, HOST)
     state.counts[r, HOST_USED] += blocks
     while state.counts[r, HOST_USED] > room:
-        oldest = state.counts[r, HOST_OLDEST]
+        oldest = state.counts[r, OLDEST + HOST]
         dropped = min(state.entries[oldest, HOSTED], state.counts[r, HOST_USED] - room)
         state.entries[oldest, HOSTED] -= dropped
         state.counts[r, HOST_USED] -= dropped
         if state.entries[oldest, HOSTED] == 0:
-            _unlink_host(state, r, oldest)
+            _unlink(state, r, oldest, HOST)
 
 
 @inlined
@@ -160,5 +139,5 @@ def trim(inputs: Inputs, state: State, r: int) -> None:
         state.entries[oldest, LEFT] -= taken
         state.counts[r, USED] -= taken
         if state.entries[oldest, LEFT] == 0:
-            _unlink(state, r, oldest)
+            _unlink(state, r, oldest, HBM)
         _offload(inputs, state, r, oldest, taken)

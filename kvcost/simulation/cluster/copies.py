@@ -155,7 +155,7 @@ def _load(inputs: Inputs, state: State, i: int, r: int, now: float) -> float:
         elif hosted > 0:
             blocks += hosted
     if blocks == 0:
-        return ready
+        return float(ready)
     end = max(now, state.seconds[r, at.LOADER]) + blocks * inputs.costs[at.HOST_BLOCK]
     state.seconds[r, at.LOADER] = end
     for j in range(inputs.requests[i, at.FIRST], inputs.requests[i, at.LAST]):
@@ -163,7 +163,7 @@ def _load(inputs: Inputs, state: State, i: int, r: int, now: float) -> float:
         entry = segment * replicas + r
         if state.entries[entry, at.HOSTED] > 0 and state.times[segment, r, at.LOADED] == 0:
             state.times[segment, r, at.LOADED] = end
-    return max(ready, end)
+    return float(max(ready, end))
 
 
 @inlined

@@ -34,7 +34,8 @@ def _state(inputs: Inputs, *, replicas: int, keys: int, memory: int) -> State:
     requests, segments = inputs.arrival.size, inputs.lengths.size
     gateways = int(inputs.limits[at.GATEWAYS])
     counts = np.zeros((replicas + 1, at.COUNTS), dtype=np.int64)
-    for column in (at.HEAD, at.TAIL, at.OLDEST, at.NEWEST, at.HOST_OLDEST, at.HOST_NEWEST):
+    ends = (at.OLDEST, at.NEWEST, at.OLDEST + at.HOST, at.NEWEST + at.HOST)
+    for column in (at.HEAD, at.TAIL, *ends):
         counts[:replicas, column] = -1
     return State(
         seconds=np.zeros((replicas, at.SECONDS)),

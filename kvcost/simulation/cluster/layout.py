@@ -38,7 +38,7 @@ SECONDS = 5
 
 # replicas, counts
 HEAD, TAIL, RESERVED, CONTEXT, STEPS, USED, OLDEST, NEWEST = 0, 1, 2, 3, 4, 5, 6, 7
-HOST_USED, HOST_OLDEST, HOST_NEWEST, LENGTH = 8, 9, 10, 11
+HOST_USED, LENGTH = 8, 11  # 9 and 10: the ends of the list of host memory
 COUNTS = 12
 
 # a segment on a replica: when its KV is computed, when routing sees it, and when a load from host
@@ -48,8 +48,9 @@ SEGMENT_TIMES = 3
 
 # entries of the recency lists, one for each segment on each replica and one a request for the
 # blocks that no other request has: blocks in HBM and in host memory, and their neighbours there
-LEFT, BEFORE, AFTER, HOSTED, HOST_BEFORE, HOST_AFTER = 0, 1, 2, 3, 4, 5
+LEFT, BEFORE, AFTER, HOSTED = 0, 1, 2, 3
 ENTRY = 6
+HBM, HOST = 0, 3  # what BEFORE, AFTER, OLDEST and NEWEST are shifted by in each list
 
 # results of one request
 START, LOADING, PREFILL, FINISH = 0, 1, 2, 3

@@ -236,10 +236,13 @@ def _check_fit(prepared: Prepared, costs: ReplicaCosts) -> None:
     need = requests.prompt_tokens + requests.output_tokens
     if need.size and need.max() > costs.kv_tokens:
         row = int(np.argmax(need))
+        count = int(np.count_nonzero(need > costs.kv_tokens))
         raise CapacityError(
-            what=f"the KV of request {row}, {int(need[row]):,} tokens",
+            what=f"the KV of {count:,} of {need.size:,} requests (the largest is request {row}, "
+            f"{int(need[row]):,} tokens)",
             limit=f"the {int(costs.kv_tokens):,} tokens that a replica has room for",
-            remedy="use more accelerators a replica, smaller weights, or shorter requests",
+            remedy="use more accelerators a replica, smaller weights, or shorter requests "
+            "(max_tokens of a trace leaves the others out)",
         )
     if requests.block_tokens != costs.block_tokens:
         raise InvalidValueError(

@@ -19,13 +19,13 @@ _RUNS = 100
 _CLOSE = 2.576  # of a normal law: 99% of it lie within
 
 
-def _rows(arrivals):
+def burst_rows(arrivals):
     path = data_path("routing") / f"single_burst_{arrivals}.csv"
     lines = [line for line in path.read_text().splitlines() if not line.startswith("#")]
     return list(csv.DictReader(lines))
 
 
-def _scenario(row, arrivals):
+def burst_scenario(row, arrivals):
     base = load_scenario(f"bullet-{SETUPS[row['setup']]}-burst")
     work = BurstWork(
         requests=int(row["requests"]),
@@ -75,10 +75,10 @@ def _means(scenario, runs):
 def test_means(arrivals):
     """At least 98% of the cells lie in the combined 99% interval; without chance digits agree."""
     outside = compared = 0
-    for row in _rows(arrivals):
+    for row in burst_rows(arrivals):
         error = float(row["mean_ttft_se"])
         reference = float(row["mean_ttft"])
-        scenario = _scenario(row, arrivals)
+        scenario = burst_scenario(row, arrivals)
         if arrivals == "even" and error < 1e-12:
             # five seeds only are behind the causal rows, printed to eight digits
             digits = 1e-8 if int(row["runs"]) > 5 else 5e-8
