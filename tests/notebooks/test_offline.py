@@ -9,8 +9,8 @@ import altair as alt
 import pandas as pd
 import pytest
 
+from kvcost.charts.engine import MissingExtraError
 from kvcost.charts.notebook import enable_offline
-from kvcost.errors import MissingFactError
 
 EVIL = "</script><script>alert(1)</script>"
 
@@ -46,5 +46,5 @@ def test_no_link_leads_to_another_host(html):
 
 def test_a_missing_package_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "vl_convert", None)
-    with pytest.raises(MissingFactError, match=r'vl_convert.*pip install "kvcost\[notebook\]"'):
+    with pytest.raises(MissingExtraError, match=r'vl_convert.*pip install "kvcost\[notebook\]"'):
         enable_offline()
