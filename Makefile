@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint bench accuracy notebooks lab build clean
+.PHONY: help run test lint bench accuracy pictures notebooks lab build clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/'
@@ -43,6 +43,9 @@ bench: $(VENV)/.bench ## measure speed against named baselines, and write the ta
 
 accuracy: $(VENV)/.dev ## measure the closed forms against published runs, and write the table of README
 	$(BIN)/python -m tests.bench.accuracy
+
+pictures: $(VENV)/.dev ## draw the pictures of README
+	$(BIN)/python -m tests.bench.pictures
 
 notebooks: $(VENV)/.dev ## run the notebooks
 	$(BIN)/python -m pytest tests/notebooks
