@@ -77,7 +77,7 @@ def _in_flags(error: KvcostError) -> str:
 
 def _translated(text: str) -> str:
     for name, flag in _FLAGS.items():
-        text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", flag, text)
+        text = re.sub(rf"(?<![\w.]){re.escape(name)}(?!\w)", flag, text)
     return text
 
 

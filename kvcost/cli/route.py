@@ -47,7 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print the policies, best first; return 1 if the best misses the budget."""
-    from kvcost.cli.scenarios import Progress, changed_scenario  # noqa: PLC0415
+    from kvcost.cli.scenarios import Progress, changed_scenario, seed_of  # noqa: PLC0415
     from kvcost.planning import compare  # noqa: PLC0415
     from kvcost.units import format_seconds, parse_seconds  # noqa: PLC0415
 
@@ -62,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
             names,
             simulate=args.simulate,
             replications=count(args.runs, "--runs"),
-            seed=count(args.seed, "--seed"),
+            seed=seed_of(args.seed),
             progress=progress,
         )
     best = found.answers[0]
@@ -129,7 +129,8 @@ def _notes(found: Comparison) -> list[str]:
         for answer in found.answers
         for warning in (answer.closed.warnings if answer.closed else ())
     }
-    return notes + [f"Note: {warning}." for warning in warnings]
+    notes += [f"Note: {warning}." for warning in warnings]
+    return [*notes, "Percentiles are over all requests of all runs; longest is the runs' mean."]
 
 
 def _report(found: Comparison) -> Report:
@@ -137,13 +138,15 @@ def _report(found: Comparison) -> Report:
     header = ["policy", "mean TTFT", "p50", "p95", "p99", "longest", "simulated mean", "difference"]
     if not any(row[6] for row in rows):
         header, rows = header[:6], [row[:6] for row in rows]
+    from kvcost.cli.scenarios import printable  # noqa: PLC0415 - loaded only when asked for
+
     records = []
     for answer in found.answers:
         flat = answer.to_dict()
         flat.pop("warnings")
         records.append(flat)
     return Report(
-        title=found.title or "routing policies",
+        title=printable(found.title) or "routing policies",
         header=header,
         rows=rows,
         notes=_notes(found),

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from kvcost.scenario import Scenario
 
-__all__ = ["Progress", "changed_scenario"]
+__all__ = ["Progress", "changed_scenario", "printable", "seed_of"]
 
 _PATIENCE = 1.0  # seconds without a sign of life
 _SHORT = {"visibility": "behaviour.visibility"}
@@ -22,9 +22,37 @@ _SHORT = {"visibility": "behaviour.visibility"}
 def _value(text: str) -> Any:
     """Return a value as TOML has it; what is no TOML value is a text."""
     try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
+        found = tomllib.loads(f"value = {text}")
+    except ValueError:
         return text
+    return found["value"] if len(found) == 1 else text
+
+
+def printable(text: str) -> str:
+    """Return a text without what would move a terminal's cursor."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
+
+
+def seed_of(text: str | None) -> int | None:
+    """Return a seed, or None if none is given.
+
+    Raises
+    ------
+    InvalidValueError
+        If it is no whole number of at least 0.
+    """
+    from kvcost.errors import InvalidValueError  # noqa: PLC0415 - loaded only when asked for
+
+    if text is None:
+        return None
+    if not (text.isascii() and text.isdigit() and len(text) < 19):
+        raise InvalidValueError(
+            field="--seed",
+            value=text,
+            bound="must be a whole number of at least 0 and fewer than 19 digits",
+            remedy="write e.g. 1",
+        )
+    return int(text)
 
 
 def changed_scenario(name: str, changes: Sequence[str]) -> Scenario:

@@ -3,6 +3,7 @@ r"""A spreadsheet of live formulas, functions for Excel 365, or the text of one 
 Try:
   kvcost sheet planner.xlsx
   kvcost sheet planner.xlsx --deployment my.toml --force
+  kvcost sheet routing.xlsx --scenario bullet-70b-burst
   kvcost sheet --lambdas kvcost-lambdas.xlsx
   kvcost sheet --lambdas module.txt
   kvcost sheet --formula break_even_tokens --cells "bandwidth=B3,overhead_seconds=B4"
@@ -34,6 +35,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="NAME|FILE.toml",
         help=f"what it is about, as in kvcost breakeven --deployment ({_EXAMPLE})",
     )
+    parser.add_argument(
+        "--scenario",
+        metavar="NAME|FILE.toml",
+        help="a scenario that it is about instead, as in kvcost route: its inputs, burst and "
+        "policies",
+    )
     parser.add_argument("--force", action="store_true", help="replace a file that is there")
     parser.add_argument(
         "--lambdas",
@@ -59,8 +66,12 @@ def run(args: argparse.Namespace) -> int:
             problem="nothing to write: name FILE.xlsx, or give --lambdas FILE or --formula NAME",
             command="kvcost sheet",
         )
-    allowed = {"file": {"deployment", "force"}, "lambdas": {"force"}, "formula": {"cells"}}
-    for name in (*given[1:], "deployment", "force", "cells"):
+    allowed = {
+        "file": {"deployment", "scenario", "force"},
+        "lambdas": {"force"},
+        "formula": {"cells"},
+    }
+    for name in (*given[1:], "deployment", "scenario", "force", "cells"):
         if getattr(args, name) not in (None, False) and name not in allowed[given[0]]:
             raise InvalidValueError(
                 field="FILE" if name == "file" else f"--{name}",
@@ -68,6 +79,13 @@ def run(args: argparse.Namespace) -> int:
                 bound=f"does not go with {'FILE' if given[0] == 'file' else '--' + given[0]}",
                 remedy="ask for one thing at a time",
             )
+    if args.deployment is not None and args.scenario is not None:
+        raise InvalidValueError(
+            field="--scenario",
+            value=args.scenario,
+            bound="does not go with --deployment",
+            remedy="a workbook is about one of them",
+        )
     if args.formula is not None:
         from kvcost.sheet import excel  # noqa: PLC0415 - loaded only when asked for
 
@@ -85,7 +103,12 @@ def run(args: argparse.Namespace) -> int:
 def _write(args: argparse.Namespace) -> None:
     from kvcost.sheet import write_planner  # noqa: PLC0415 - loaded only when asked for
 
-    question = read_question(args.deployment or _EXAMPLE)
+    if args.scenario is None:
+        question = read_question(args.deployment or _EXAMPLE)
+    else:
+        from kvcost.sheet.scenario import scenario_question  # noqa: PLC0415
+
+        question = scenario_question(args.scenario)
     made = write_planner(args.file, question, force=args.force)
     print(f"{args.file}: {question.title or question.model.name}")
     print(

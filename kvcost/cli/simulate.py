@@ -43,14 +43,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what the runs gave."""
-    from kvcost.cli.scenarios import Progress, changed_scenario  # noqa: PLC0415
+    from kvcost.cli.scenarios import Progress, changed_scenario, seed_of  # noqa: PLC0415
     from kvcost.planning.compare import policy_params  # noqa: PLC0415
     from kvcost.simulation.cluster import simulate_many  # noqa: PLC0415
 
     scenario = changed_scenario(args.scenario, args.set)
-    name = args.policy or scenario.policy.name
+    name = scenario.policy.name if args.policy is None else args.policy
     params = policy_params(scenario, name)
-    seed = count(args.seed, "--seed")
+    seed = seed_of(args.seed)
     if args.requests_csv is not None:
         _refuse_existing(args.requests_csv)
     with Progress("runs") as progress:
@@ -103,6 +103,7 @@ def _write(path: str, scenario: Any, name: str, params: Any, seed: int | None) -
 
 
 def _report(title: str, found: Simulated) -> Report:
+    from kvcost.cli.scenarios import printable  # noqa: PLC0415
     from kvcost.units import format_ratio, format_seconds  # noqa: PLC0415
 
     split = {part.name: getattr(found.split, part.name) for part in fields(found.split)}
@@ -146,7 +147,7 @@ def _report(title: str, found: Simulated) -> Report:
         "The parts under the percentiles add up to the mean TTFT.",
     ]
     return Report(
-        title=f"{title}: {found.policy}",
+        title=f"{printable(title)}: {found.policy}",
         header=[],
         rows=rows,
         notes=notes,

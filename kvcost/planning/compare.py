@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from kvcost.errors import InvalidValueError, MissingFactError
 from kvcost.routing import registry
 from kvcost.routing.answer import Split
 from kvcost.routing.closed import closed_form, why_not
@@ -186,9 +187,26 @@ class Comparison:
 def _names(policies: str | Sequence[str] | None, scenario: Scenario) -> Sequence[str]:
     if policies is None:
         return (scenario.policy.name,)
-    if policies == "all":
-        return registry.names()
-    return (policies,) if isinstance(policies, str) else tuple(policies)
+    wanted = (policies,) if isinstance(policies, str) else tuple(dict.fromkeys(policies))
+    if "all" in wanted:
+        return [name for name in registry.names() if _served(scenario, name)]
+    if not wanted:
+        raise InvalidValueError(
+            field="policies", value=wanted, bound="must name at least one", remedy="use all"
+        )
+    for name in wanted:
+        if not _served(scenario, name):
+            raise MissingFactError(
+                fact="bandwidth (between replicas)",
+                subject=f"[network], which {name} needs",
+                remedy="add it, or choose a policy that moves no KV",
+            )
+    return wanted
+
+
+def _served(scenario: Scenario, policy: str) -> bool:
+    """Tell whether the scenario states what a policy needs."""
+    return scenario.network.bandwidth is not None or not registry.policy(policy).needs_network
 
 
 def compare(
@@ -209,7 +227,8 @@ def compare(
     scenario : Scenario
         Replicas and workload.
     policies : str or sequence of str, optional
-        ``all``, one name or several; the scenario's own policy if None.
+        ``all``, one name or several; the scenario's own policy if None. Without a network ``all``
+        leaves out the policies that move KV between replicas.
     params : mapping, optional
         Parameters by policy. The scenario's own are used for its policy, and those that another
         policy shares with it by name are used there too.

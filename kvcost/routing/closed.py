@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Memo", "closed_form", "why_not"]
 
+_NO_LIMIT = 1e12
+
 Memo: TypeAlias = "dict[tuple[str, tuple[tuple[str, Any], ...]], RoutedTTFT]"
 
 _BURST = frozenset({"random", "round_robin", "least_load", "cache_aware", "replicate_on_burst"})
@@ -64,7 +66,7 @@ def _rule(values: Mapping[str, float]) -> dict[str, Any]:
     }
     whole = {"copies", "repeats"}
     return {
-        argument: int(values[name]) if name in whole else values[name]
+        argument: int(values[name]) if name in whole else min(values[name], _NO_LIMIT)
         for name, argument in names.items()
         if name in values
     }
@@ -95,8 +97,11 @@ def why_not(  # noqa: PLR0911 - one return a reason
     if not isinstance(scenario.workload, BurstWork | WindowWork | SteadyWork):
         return "this kind of workload"
     values = registry.policy(policy).values(params)
-    if _covered(policy, scenario, values) is None:
+    covered = _covered(policy, scenario, values)
+    if covered is None:
         return "this policy on this kind of workload"
+    if covered[0] == "replicate_on_burst" and scenario.network.copies == "nic":
+        return "copies that share network cards"
     if values.get("miss_to_smallest_tree"):
         return "misses to the smallest tree"
     if values.get("overload_kv_use", 1) < 1 or values.get("balance_kv_use", 1) < 1:
@@ -125,7 +130,7 @@ def _outside_windows(
         **{
             ("detection_window" if name == "window" else name): value
             for name, value in rule.items()
-            if name in {"copies", "repeats", "window"}
+            if name in {"copies", "repeats", "window", "threshold_abs"}
         },
     )
 

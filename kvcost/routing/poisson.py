@@ -323,7 +323,7 @@ def _answer(  # noqa: PLR0917
         p50=p50,
         p95=p95,
         p99=p99,
-        maximum=longest,
+        maximum=max(longest, split.total),
         split=split,
         cold_requests=float(cold),
         method=_METHODS[policy],

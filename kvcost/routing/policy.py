@@ -68,7 +68,8 @@ class Parameter:
     def checked(self, value: Any) -> float:
         """Return a value of this parameter as a number, or refuse it."""
         good = isinstance(value, int | float | np.number) and not isinstance(value, bool)
-        if good and self.low <= value <= self.high and (not self.whole or value == int(value)):
+        whole = good and math.isfinite(value) and value == int(value)
+        if good and self.low <= value <= self.high and (whole or not self.whole):
             return float(value)
         kind = "a whole number" if self.whole else "a number"
         unit = f" {self.unit}" if self.unit else ""
@@ -106,6 +107,8 @@ class Policy:
         ``memory(keys, sessions, replicas, params)``: numbers the rule keeps between requests.
     pulls : bool
         Whether requests fetch from peers what their replica lacks.
+    copies : bool
+        Whether it has prefixes copied from replica to replica.
     counts_imbalance : bool
         Whether the first number of its memory counts how often loads were out of balance.
     nearest : str or None
@@ -123,9 +126,15 @@ class Policy:
     source: str
     memory: Callable[[int, int, int, NDArray[np.float64]], int] = _no_memory
     pulls: bool = False
+    copies: bool = False
     counts_imbalance: bool = False
     nearest: str | None = None
     nearest_error: str = ""
+
+    @property
+    def needs_network(self) -> bool:
+        """Whether it moves KV between replicas."""
+        return self.copies or self.pulls
 
     def values(self, given: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Return all parameters, the given ones checked and the others at their defaults.
@@ -152,7 +161,7 @@ class Policy:
         if "preset" in wanted:
             preset = wanted.pop("preset")
             known = self.presets or {}
-            if preset not in known:
+            if not isinstance(preset, str) or preset not in known:
                 raise _unknown(f"preset of {self.name}", preset, known)
             values.update(known[preset])
         by_name = {each.name: each for each in self.parameters}

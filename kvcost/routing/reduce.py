@@ -6,6 +6,7 @@ import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from kvcost.errors import CapacityError
 from kvcost.routing.cases import Burst, NodeCosts, Steady, Window
 from kvcost.scenario.work import BurstWork, SteadyWork, WindowWork
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from kvcost.scenario import Scenario
     from kvcost.scenario.costs import ReplicaCosts
     from kvcost.scenario.work import MixedWork
+
+_MOST = 10_000  # requests of a burst: the forms take longer than the simulation beyond
 
 __all__ = ["burst_case", "node_costs", "outside_closed_forms", "steady_case", "window_case"]
 
@@ -39,18 +42,31 @@ def node_costs(scenario: Scenario, work: BurstWork | WindowWork | MixedWork) -> 
 def _node_costs(costs: ReplicaCosts, work: BurstWork | WindowWork | MixedWork) -> NodeCosts:
     shared = work.shared_tokens // costs.block_tokens * costs.block_tokens
     prompt = work.shared_tokens + work.suffix_tokens
+    slots = _slots(costs, prompt + work.output_tokens)
     held = shared // costs.block_tokens
     loading = costs.host_seconds_per_token * shared
     return NodeCosts(
         cold=costs.prefill(prompt),
         hit=costs.prefill(prompt, cached=shared),
         copy=costs.copy(shared),
-        slots=costs.slots(prompt + work.output_tokens),
+        slots=slots,
         step_fixed=costs.decode_fixed,
         step_each=costs.decode_per_token * prompt,
         output_tokens=work.output_tokens,
         host_load=loading if costs.host_blocks >= held else math.inf,
     )
+
+
+def _slots(costs: ReplicaCosts, tokens: float) -> int:
+    """Return how many requests a replica's KV memory admits together, at least one."""
+    slots = costs.slots(tokens)
+    if slots < 1:
+        raise CapacityError(
+            what=f"the KV of a request, {tokens:,.0f} tokens",
+            limit=f"the {costs.kv_tokens:,} tokens that a replica has room for",
+            remedy="use more accelerators a replica, smaller weights, or shorter requests",
+        )
+    return slots
 
 
 def burst_case(scenario: Scenario, work: BurstWork) -> Burst:
@@ -94,7 +110,7 @@ def steady_case(scenario: Scenario, work: SteadyWork) -> Steady:
         prefill_scv=second / mean**2 - 1,
         law=work.prompt_law,  # type: ignore[arg-type]
         prefill_high=costs.prefill(work.prompt_high),
-        slots=costs.slots(mean + work.output_tokens),
+        slots=_slots(costs, mean + work.output_tokens),
         step_fixed=costs.decode_fixed,
         step_each=costs.decode_per_token * mean,
         output_tokens=work.output_tokens,
@@ -125,7 +141,10 @@ def outside_closed_forms(scenario: Scenario) -> str | None:
         "pulls from peers": behaviour.pull_blocks > 0,
         "copies that follow the prefill": scenario.network.pipelined_layers > 0,
     }
+    if isinstance(work, BurstWork):
+        reasons[f"a burst of more than {_MOST:,} requests"] = work.requests > _MOST
     if isinstance(work, BurstWork | WindowWork):
+        reasons["hits that cost nothing"] = work.suffix_tokens == 0
         reasons["more than one output token in a burst"] = work.output_tokens > 1
         reasons["a prefix that starts inside a block"] = work.shared_tokens % costs.block_tokens > 0
         key = scenario.policy.key_blocks

@@ -16,7 +16,7 @@ from kvcost.queueing.validation import not_negative, positive, require_stable, w
 from kvcost.routing.answer import RoutedTTFT, Split
 from kvcost.routing.steady_decode import decoding, full_share
 from kvcost.routing.steady_law import Prefill, one_replica, sum_quantiles
-from kvcost.routing.steady_measured import measured
+from kvcost.routing.steady_measured import LEAST_UTILIZATION, measured
 
 if TYPE_CHECKING:
     from kvcost.routing.cases import Steady
@@ -35,6 +35,8 @@ POLICIES = (
 _SHARES = (0.5, 0.95, 0.99)
 _NEGLIGIBLE = 1e-3
 _LITTLE = 0.05
+_QUIET = 0.01
+_IDLE = 1e-5
 _TIMES = 400
 _LOOKS = {"least_load": "all", "cache_aware": "all", "power_of_two": "two"}
 _LAWS = ("fixed", "lognormal")
@@ -126,6 +128,9 @@ def steady_ttft(policy: str, case: Steady) -> RoutedTTFT:
             remedy=f"choose one of {', '.join(POLICIES)}",
         )
     case = _checked(case)
+    # below this load nobody waits to any digit shown, and the laws lose theirs
+    least = _IDLE * case.replicas / case.prefill_mean
+    case = replace(case, rate=max(case.rate, least))
     load = case.rate * case.prefill_mean
     require_stable(servers=case.replicas, offered_load=load)
     steps = decoding(case)
@@ -146,7 +151,7 @@ def steady_ttft(policy: str, case: Steady) -> RoutedTTFT:
         )
         error, warnings = _doubted(policy, error, warnings, by=wait / found.wait - 1)
     decode = wait - found.wait + steps.wait
-    p50, p95, p99 = quantiles
+    p50, p95, p99 = _in_quiet(policy, case, quantiles, rho=rho)
     return RoutedTTFT(
         policy=policy,
         mean=wait + steps.wait + case.prefill_mean,
@@ -166,6 +171,23 @@ def steady_ttft(policy: str, case: Steady) -> RoutedTTFT:
         error=error,
         warnings=warnings,
     )
+
+
+def _in_quiet(
+    policy: str, case: Steady, quantiles: tuple[float, ...], *, rho: float
+) -> tuple[float, ...]:
+    """Return percentiles that go to those of the prefill alone as the load vanishes.
+
+    The laws lose their digits, and the measured factors begin, above loads at which hardly anybody
+    waits: up to one request in a hundred for the laws, so that no percentile here moves.
+    """
+    alone = Prefill(mean=case.prefill_mean, scv=case.prefill_scv, high=case.prefill_high)
+    own = tuple(alone.quantile(share) for share in (0.5, 0.95, 0.99))
+    if policy in _LOOKS and case.replicas > 1:
+        # two replicas at least must be busy for a request to wait
+        share = min(rho / LEAST_UTILIZATION, 1.0) ** 2
+        return tuple(a + share * (b - a) for a, b in zip(own, quantiles, strict=True))
+    return own if rho <= _QUIET else quantiles
 
 
 def _doubted(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from statistics import NormalDist
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -40,6 +41,13 @@ class Prefill:
     mean: float
     scv: float
     high: float = math.inf
+
+    def quantile(self, share: float) -> float:
+        """Return the time that a share of the prefills does not exceed, in seconds."""
+        if self.scv == 0:
+            return self.mean
+        mu, sigma = self.parameters()
+        return min(math.exp(mu + sigma * NormalDist().inv_cdf(share)), self.high)
 
     def parameters(self) -> tuple[float, float]:
         """Return mean and deviation of the logarithm before clipping.

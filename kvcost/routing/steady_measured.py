@@ -19,7 +19,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-__all__ = ["MOST_REPLICAS", "MOST_UTILIZATION", "Measured", "base_wait", "measured"]
+__all__ = [
+    "LEAST_UTILIZATION",
+    "MOST_REPLICAS",
+    "MOST_UTILIZATION",
+    "Measured",
+    "base_wait",
+    "measured",
+]
+
+LEAST_UTILIZATION = 0.15  # of the measured cells
 
 MOST_REPLICAS = 32
 MOST_UTILIZATION = 0.95

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, Self
 
 from kvcost.errors import InvalidValueError, MissingFactError
 from kvcost.scenario import schema as of
@@ -89,6 +89,26 @@ class BehaviourPart(Part):
     gateways: int = of.count("routers that see only their own share", 1, high=1024)
     pull_blocks: int = of.count("blocks more that make a request pull from a peer", 0, low=0)
 
+    @classmethod
+    def from_table(cls, table: Any, *, where: str) -> Self:
+        """Return the part that a TOML table describes; one visibility or two, not both."""
+        both = {"index_visibility", "copy_visibility"}
+        if isinstance(table, dict) and "visibility" in table and both & table.keys():
+            raise InvalidValueError(
+                field=f"{where}.visibility",
+                value=table["visibility"],
+                bound=f"sets what {' and '.join(sorted(both & table.keys()))} sets too",
+                remedy="state one or the other",
+            )
+        return super().from_table(table, where=where)
+
+    def to_table(self) -> dict[str, Any]:
+        """Return the entries that differ from their defaults."""
+        table = super().to_table()
+        if "visibility" in table:
+            table = {k: v for k, v in table.items() if not k.endswith("_visibility")}
+        return table
+
     def __post_init__(self) -> None:
         super().__post_init__()
         if self.visibility is not None:
@@ -135,7 +155,14 @@ class PolicyPart:
                 bound="must be a whole number of at least 1",
                 remedy="leave it out for the whole shared prefix",
             )
-        return cls(name=str(table["name"]), params=rest, key_blocks=key)
+        if not isinstance(table["name"], str):
+            raise InvalidValueError(
+                field=f"{where}.name",
+                value=table["name"],
+                bound="must be a text",
+                remedy='write e.g. name = "least_load"',
+            )
+        return cls(name=table["name"], params=rest, key_blocks=key)
 
     def to_table(self) -> dict[str, Any]:
         """Return what `from_table` reads."""

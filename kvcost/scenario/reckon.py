@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
 __all__ = ["replica_costs"]
 
+_MOST_TOKENS = 1e15  # of KV in a replica
+
 
 def _figures(model: ModelPart) -> tuple[float, float, float]:
     """Return all weights, those of a token, and the KV bytes of a token."""
@@ -99,7 +101,7 @@ def replica_costs(
         bytes_per_weight=model.bytes_per_weight,
         hbm_share=replica.hbm_share,
     )
-    room = serving.kv_budget_bytes()
+    room = min(serving.kv_budget_bytes(), _MOST_TOKENS * kv)
     slope, quadratic = _prefill(model, replica, part, active)
     read = serving.hbm_bandwidth * replica.decode_bandwidth_share
     block = kv * cache.block_tokens

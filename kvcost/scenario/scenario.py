@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvcost.errors import ConfigError, UnknownNameError, nearest_names
+from kvcost.errors import ConfigError, InvalidValueError, UnknownNameError, nearest_names
 from kvcost.facts import data_path
 from kvcost.scenario.parts import (
     BehaviourPart,
@@ -125,7 +125,12 @@ class Scenario:
             if name in table or name in {"model", "replica"}
         }
         work = work_from(table.get("workload", {}))
-        return cls(title=str(table.get("title", "")), workload=work, **parts)
+        title = table.get("title", "")
+        if not isinstance(title, str):
+            raise InvalidValueError(
+                field="title", value=title, bound="must be a text", remedy="write it in quotes"
+            )
+        return cls(title=title, workload=work, **parts)
 
     @classmethod
     def from_toml(cls, text: str, *, path: str = "the text") -> Scenario:
@@ -150,7 +155,7 @@ class Scenario:
         """
         try:
             table = tomllib.loads(text)
-        except (tomllib.TOMLDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:  # a number of 5,000 digits is a ValueError
             problem = f"is not TOML ({' '.join(str(error).split())[:120]})"
             raise ConfigError(path=path, problem=problem, remedy=_REMEDY) from None
         return cls.from_table(table)
@@ -276,6 +281,8 @@ def load_scenario(name: str | os.PathLike[str]) -> Scenario:
             remedy="give the path of a .toml file, or one of " + ", ".join(shipped_scenarios()),
         )
     try:
+        if path.exists() and not path.is_file():
+            raise ConfigError(path=str(path), problem="is no regular file", remedy=_REMEDY)
         if path.stat().st_size > _MOST_BYTES:
             raise ConfigError(path=str(path), problem="is larger than 1 MiB", remedy=_REMEDY)
         content = path.read_text(encoding="utf-8-sig")

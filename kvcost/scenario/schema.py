@@ -41,7 +41,8 @@ def tokens(doc: str, default: Any = _MISSING, *, zero: bool = False) -> Any:
     """Return an entry that counts tokens."""
 
     def read(value: Any, field: str) -> int:
-        return 0 if zero and value == 0 else int(parse_tokens(value, field=field))
+        none = zero and isinstance(value, int | float) and not isinstance(value, bool)
+        return 0 if none and value == 0 else int(parse_tokens(value, field=field))
 
     return _entry(read, default, doc)
 
@@ -64,7 +65,7 @@ def size(doc: str, default: Any = _MISSING) -> Any:
     """Return an entry that is an amount of memory; ``inf`` stands for no limit."""
 
     def read(value: Any, field: str) -> float:
-        if value in {"inf", math.inf}:
+        if isinstance(value, str | float) and value in {"inf", math.inf}:
             return math.inf
         return float(parse_bytes(value, field=field, allow_zero=True))
 
@@ -93,17 +94,26 @@ def count(doc: str, default: Any = _MISSING, *, low: int = 1, high: int = _MOST)
     return _entry(read, default, doc)
 
 
-def number(doc: str, default: Any = _MISSING, *, above: float = 0.0, zero: bool = False) -> Any:
-    """Return an entry that is a finite number above a bound, or at it where `zero` allows."""
+def number(
+    doc: str,
+    default: Any = _MISSING,
+    *,
+    above: float = 0.0,
+    below: float = math.inf,
+    zero: bool = False,
+) -> Any:
+    """Return an entry that is a finite number between bounds, or at the lower where `zero` says."""
 
     def read(value: Any, field: str) -> float:
         real = isinstance(value, int | float) and not isinstance(value, bool)
-        if not real or not math.isfinite(value) or value < above or (value == above and not zero):
+        low = real and (value > above or (zero and value == above))
+        if not low or not value < below:
             least = "at least" if zero else "above"
+            most = f" and below {below:g}" if math.isfinite(below) else ""
             raise InvalidValueError(
                 field=field,
                 value=value,
-                bound=f"must be a finite number {least} {above:g}",
+                bound=f"must be a finite number {least} {above:g}{most}",
                 remedy="write it without a unit",
             )
         return float(value)

@@ -29,7 +29,7 @@ _SPACING = ("inclusive", "exclusive")
 class BurstWork(Part):
     """One burst of requests that share a prefix, on replicas that know nothing yet."""
 
-    requests: int = of.count("requests of the burst", high=10**8)
+    requests: int = of.count("requests of the burst", high=10**7)
     span: float = of.seconds("length of the burst")
     shared_tokens: int = of.tokens("prefix that all share")
     suffix_tokens: int = of.tokens("what each has alone", 256, zero=True)
@@ -159,10 +159,14 @@ class SteadyWork(Part):
     warm_up: int = of.count("of them, first ones that do not count", 2_000, low=0, high=10**8)
     prompt_tokens: int = of.tokens("prompt, or its median before clipping")
     prompt_law: str = of.choice("law of the prompt", ("fixed", "lognormal"), "fixed")
-    prompt_sigma: float = of.number("deviation of the logarithm of a lognormal prompt", 1.0)
+    prompt_sigma: float = of.number(
+        "deviation of the logarithm of a lognormal prompt", 1.0, below=10.0
+    )
     prompt_low: int = of.tokens("least prompt of a clipped law", 1)
     prompt_high: int = of.tokens("largest prompt of a clipped law", 10**9)
-    prompt_mean: float | None = of.number("mean of the law before clipping, instead", None)
+    prompt_mean: float | None = of.number(
+        "mean of the law before clipping, instead", None, below=1e12
+    )
     output_tokens: int = of.tokens("tokens that each generates", 1)
     gap_scv: float = of.number("squared coefficient of variation of the gaps", 1.0, zero=True)
 
@@ -341,13 +345,17 @@ KINDS: dict[str, type[Work]] = {
 
 def work_from(table: Any, *, where: str = "workload") -> Work:
     """Return the workload that a TOML table describes; its ``kind`` says which."""
-    rest = dict(table) if isinstance(table, dict) else {}
+    if not isinstance(table, dict):
+        raise InvalidValueError(
+            field=where, value=table, bound="must be one table", remedy=f"write [{where}]"
+        )
+    rest = dict(table)
     kind = rest.pop("kind", None)
     if kind is None:
         raise MissingFactError(
             fact=f"kind ({', '.join(KINDS)})", subject=f"[{where}]", remedy="add it"
         )
-    if kind not in KINDS:
+    if not isinstance(kind, str) or kind not in KINDS:
         raise InvalidValueError(
             field=f"{where}.kind",
             value=kind,

@@ -126,6 +126,7 @@ POLICY = Policy(
         ),
     ),
     presets={"study": {"balance_abs": 64, "balance_rel": 1.5, "cache_threshold": 0.0}},
+    copies=True,
     counts_imbalance=True,
     source="Biting the Bullet, github.com/jwlaboratory/bite-the-bullet (2-bite-the-bullet)",
     memory=lambda keys, sessions, replicas, params: _HEAD + keys * (int(params[REPEATS]) + 1),

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from kvcost.errors import CapacityError, InvalidValueError
+from kvcost.errors import CapacityError, InvalidValueError, MissingFactError
 from kvcost.routing import registry
 from kvcost.simulation.cluster import layout as at
 from kvcost.simulation.cluster.engine import execute, made
@@ -321,6 +321,12 @@ def simulate_requests(
         )
     chosen = registry.policy(policy)
     vector = chosen.vector(params)
+    if chosen.needs_network and math.isinf(costs.copy_seconds_per_token):
+        raise MissingFactError(
+            fact="bandwidth (between replicas)",
+            subject=f"[network], which {policy} needs",
+            remedy="add it, or choose a policy that moves no KV",
+        )
     _check_fit(prepared, costs)
     pulls = max(behaviour.pull_blocks, 1) if chosen.pulls else behaviour.pull_blocks
     requests, table = prepared.requests, prepared.table

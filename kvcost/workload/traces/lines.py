@@ -75,7 +75,7 @@ def json_rows(path: Path, *, limit: int | None) -> Iterator[tuple[int, dict[str,
     for number, line in islice(lines, limit):
         try:
             row = json.loads(line)
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             row = None
         if not isinstance(row, dict):
             raise bad_line(
@@ -89,6 +89,17 @@ def csv_rows(
 ) -> Iterator[tuple[int, list[str]]]:
     """Yield line number and the wanted columns of each row; "" where an optional one is missing."""
     rows = csv.reader(_text(path))
+    try:
+        yield from _wanted(path, rows, columns, optional=optional, limit=limit)
+    except csv.Error as error:
+        raise bad_line(
+            path, rows.line_num, field="row", value="of the file", bound=f"is no CSV ({error})"
+        ) from None
+
+
+def _wanted(
+    path: Path, rows: Any, columns: Sequence[str], *, optional: Sequence[str], limit: int | None
+) -> Iterator[tuple[int, list[str]]]:
     header = [name.strip() for name in next(rows, [])]
     for name in columns:
         if name not in header:

@@ -204,7 +204,7 @@ def _detect(path: Path) -> str:
     if line.startswith("{"):
         try:
             keys = set(json.loads(line))
-        except (json.JSONDecodeError, RecursionError):
+        except (ValueError, RecursionError):
             keys = set()
     else:
         keys = {name.strip() for name in line.split(",")}
