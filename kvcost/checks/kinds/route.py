@@ -41,8 +41,9 @@ def judge_route(asked: PolicyAnswer | float, *, limit: float, statistic: str) ->
         Met where the time is at most the limit.
     """
     allowed = f"the {format_seconds(limit)} allowed"
+    notes: tuple[str, ...] = ()
     if isinstance(asked, (float, int)):
-        value, notes = float(asked), ()
+        value = float(asked)
         text = f"measured {statistic} TTFT {format_seconds(value)}"
     else:
         told = asked.best
