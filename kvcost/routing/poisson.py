@@ -56,8 +56,8 @@ _TIGHT = (
     "work nearly fills the replicas beside the source: errors of the mean up to 43% were measured"
 )
 _CROWDED = (
-    "one replica cannot serve the burst until its backlog trips the fallback: errors of the mean up "
-    "to 24% were measured"
+    "one replica cannot serve the burst until its backlog trips the fallback: errors of the mean "
+    "up to 24% were measured"
 )
 _SOME = 0.01  # share of bursts that trip, above which they count
 _REPEATS = "more than 2 repeats: the gaps between them are taken as their mean"
