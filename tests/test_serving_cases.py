@@ -9,7 +9,6 @@ import tomllib
 
 import numpy as np
 import pytest
-from kvcost.scenario.assemble import assemble
 
 from kvcost.breakeven import decide, partial_hit_ranges
 from kvcost.compute import PrefillCurve
@@ -19,6 +18,7 @@ from kvcost.scenario import Scenario
 from kvcost.simulation.cluster import Behaviour, prepare, simulate, simulate_requests
 from kvcost.transfer import TransferPath, hit_time, keys
 from kvcost.units import parse_bytes, parse_rate, parse_seconds, parse_tokens
+from kvcost.workload.prompts import shared_prefix_requests
 
 _TEXT = data_path("routing", "serving_cases.toml").read_text(encoding="utf-8")
 CASES = {case["id"]: case for case in tomllib.loads(_TEXT)["case"]}
@@ -93,14 +93,16 @@ def listed(rows, *, shared):
     """Requests from rows of arrival, group (-1 for none), prompt and answer."""
     arrival, group, prompt, output = (np.array(column) for column in zip(*rows, strict=True))
     names = tuple(f"prefix {g}" for g in range(int(group.max()) + 1))
-    return assemble(
-        arrival.astype(float),
+    common = np.where(group >= 0, shared, 0)
+    return shared_prefix_requests(
+        arrival=arrival.astype(float),
         group=group.astype(np.int64),
-        shared=shared,
-        prompt=prompt.astype(np.int64),
+        names=names,
+        shared=common,
+        suffix=prompt.astype(np.int64) - common,
         output=output.astype(np.int64),
         block_tokens=BLOCK,
-        names=names,
+        compact=True,
     )
 
 
