@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from kvcost.sheet.lambdas import lambda_module, lambda_name, write_lambdas
     from kvcost.sheet.planner import Planner, write_planner
     from kvcost.sheet.question import Question
+    from kvcost.sheet.scenario import scenario_question
 
 _HOMES = {
     "Planner": "planner",
@@ -20,6 +21,7 @@ _HOMES = {
     "excel": "cells",
     "lambda_module": "lambdas",
     "lambda_name": "lambdas",
+    "scenario_question": "scenario",
     "write_lambdas": "lambdas",
     "write_planner": "planner",
 }
@@ -30,6 +32,7 @@ __all__ = [
     "excel",
     "lambda_module",
     "lambda_name",
+    "scenario_question",
     "write_lambdas",
     "write_planner",
 ]

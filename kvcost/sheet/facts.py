@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from kvcost import facts
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from kvcost.model import KVDtype, LayerGroup, ModelSpec
+    from kvcost.sheet.question import ModelFigures
 
 __all__ = [
     "ACCELERATORS",
@@ -45,6 +46,7 @@ __all__ = [
     "PEAKS",
     "accelerator_table",
     "dtype_table",
+    "figures_tables",
     "lookup_name",
     "model_tables",
     "store_table",
@@ -261,6 +263,38 @@ def model_tables(
             rows=tuple(fixed),
             note=f"{beyond}; recurrent states in fp32, convolutions in bf16",
         ),
+    )
+
+
+def figures_tables(name: str, figures: ModelFigures) -> tuple[Table, ...]:
+    """Return the tables of `model_tables`, above them a model of which figures alone are known.
+
+    Parameters
+    ----------
+    name : str
+        Its row.
+    figures : ModelFigures
+        Parameters and bytes of a token, whatever the dtype chosen; its layers count nothing.
+
+    Returns
+    -------
+    tuple of Table
+        As `model_tables`.
+    """
+    layers = [1.0 if field in _DENOMINATORS else 0.0 for _, names in _SLOTS for field in names]
+    prefill = (figures.active_parameters, 0.0, 1.0, 128.0, 128.0)
+    rows: dict[str, tuple[float | None, ...]] = {
+        "models": (*layers, *prefill),
+        "growing": (figures.kv_bytes_per_token,) * len(DTYPES),
+        "fixed": (0.0,) * len(DTYPES),
+    }
+    return tuple(
+        replace(
+            table,
+            rows=((name, rows[table.name]), *table.rows),
+            source={**table.source, name: "figures as asked"},
+        )
+        for table in model_tables()
     )
 
 

@@ -44,6 +44,14 @@ _ANSWERS = (
     "mmc_wait_percentile",
     "cold_then_warm_wait",
 )
+_BURST_ANSWERS = (
+    "cold_prefill_seconds",
+    "suffix_prefill_seconds",
+    "copy_seconds",
+    "detection_seconds",
+    "computed_copy_ready",
+    "copy_backlog",
+)
 _LEGEND = (
     ("edit", "yours to edit: sheet Inputs, and the steps of tables"),
     ("found", "found: looked up in Facts or counted on Model, used where yours is blank"),
@@ -85,7 +93,8 @@ def write_start(
     book.write_text(sheet, 4, 0, "Answer", "heading")
     known = {node.key: node for _, node in plan.nodes()}
     row = 5
-    for key in _ANSWERS:
+    best = [grid.rows[0].cells[0].key for page in plan.pages for grid in page.grids if grid.rows]
+    for key in (*_ANSWERS, *(key for key in _BURST_ANSWERS if key in known), *best):
         book.write_text(sheet, row, 0, known[key].label, "plain")
         book.write_formula(
             sheet,
@@ -93,12 +102,15 @@ def write_start(
             1,
             f"={defined_name(key)}",
             value=values[key],
-            style="answer",
+            style="python" if key in best else "answer",
             number=number_format(known[key].unit),
         )
         book.write_text(sheet, row, 2, known[key].unit, "unit")
         book.write_text(sheet, row, 3, known[key].note, "note")
         row += 1
+    for place in range(len(best)):
+        text = "the best policy as shipped, computed by Python; the others are on sheet Routing"
+        book.write_text(sheet, row - len(best) + place, 3, text, "note")
     row = _legend(book, sheet, row + 1)
     book.write_text(sheet, row, 0, "Sheets", "heading")
     for name, text in _SHEETS:

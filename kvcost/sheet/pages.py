@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from kvcost.formula.printing.sheet import defined_name, number_text
 from kvcost.sheet.book import COLOURS, cell_name, number_format, quoted
+from kvcost.sheet.grids import write_grid
 from kvcost.sheet.nodes import Given, Python, Result, Verdict
 from kvcost.sheet.plan.inputs import NO_LIMIT
 from kvcost.sheet.plan.parts import AXIS
@@ -194,6 +195,14 @@ def write_page(book: Book, plan: Plan, page: Page, values: Mapping[str, Value]) 
             written.append(_write_row(canvas, row, item))
         row += 1
     place = 2
+    for grid in page.grids:
+        cells, place = write_grid(book, sheet, grid, values, top=place, left=_SWEEP_COLUMN)
+        written += [
+            Written(
+                what=node.label, sheet=page.name, cell=cell, value=values[node.key], key=node.key
+            )
+            for node, cell in cells
+        ]
     for sweep in page.sweeps:
         written += _write_sweep(canvas, place, sweep)
         place += len(sweep.steps) + 4 + _CHART_ROWS

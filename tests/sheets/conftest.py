@@ -10,7 +10,17 @@ import pytest
 
 from kvcost.sheet import write_planner
 from tests.sheets.engines import ENGINES, SENTINEL
-from tests.sheets.shipped import edited, example, other, values_of, yours
+from tests.sheets.shipped import (
+    BURST,
+    SCENARIOS,
+    STEADY,
+    edited,
+    example,
+    other,
+    routed,
+    values_of,
+    yours,
+)
 
 if TYPE_CHECKING:
     from kvcost.sheet import Planner
@@ -76,6 +86,29 @@ CHANGES = {
     "more traffic than the servers can do": {"arrival_rate": 50.0, "cold_seconds": 3.0},
 }
 
+ROUTED_CHANGES = {
+    "a tighter burst on other replicas": (
+        BURST,
+        {
+            "shared_tokens": 30_001.0,
+            "private_tokens": 700.0,
+            "burst_requests": 80.0,
+            "burst_seconds": 1.3,
+            "spacing": "exclusive",
+            "accelerators": 8.0,
+            "accelerator": "b300",
+            "mfu": 0.4,
+            "copy_bandwidth": 2e9,
+            "copy_latency": 0.004,
+            "repeats": 5.0,
+            "prefix_copies": 6.0,
+            "servers": 7.0,
+        },
+    ),
+    "a batch that is noticed at once": (BURST, {"burst_seconds": 0.0, "earlier_requests": 90.0}),
+    "longer prompts, more often": (STEADY, {"tokens": 9_000.0, "arrival_rate": 4.9}),
+}
+
 
 @dataclass(frozen=True)
 class Recalculated:
@@ -83,6 +116,7 @@ class Recalculated:
 
     made: Planner
     more: Planner
+    routed: dict[str, Planner]
     values: dict[str, dict[tuple[str, str], object]]
     seconds: float
     mutated: str
@@ -102,19 +136,27 @@ def copies(tmp_path_factory):
     more = write_planner(files["other"], other(), sentinel=SENTINEL)
     for number, (name, changes) in enumerate(CHANGES.items()):
         files[name] = edited(source, folder / f"changed{number}.xlsx", yours(made, changes))
+    scenarios = {}
+    for name in SCENARIOS:
+        files[name] = folder / f"{name}.xlsx"
+        scenarios[name] = write_planner(files[name], routed(name), sentinel=SENTINEL)
+    for number, (name, (scenario, changes)) in enumerate(ROUTED_CHANGES.items()):
+        files[name] = edited(
+            files[scenario], folder / f"routed{number}.xlsx", yours(scenarios[scenario], changes)
+        )
     files["mutated"] = edited(
         source,
         folder / "mutated.xlsx",
         {},
         formulas=[("Break-even", _mutated(made), lambda text: f"1.00000001*({text})")],
     )
-    return made, more, files
+    return made, more, scenarios, files
 
 
 @pytest.fixture(scope="session", params=sorted(ENGINES))
 def recalculated(request, copies, tmp_path_factory):
     """Return every value after a recalculation by an engine."""
-    made, more, files = copies
+    made, more, scenarios, files = copies
     recalculate = ENGINES[request.param]
     started = time.perf_counter()
     recalculate(files["shipped"], tmp_path_factory.mktemp(request.param))
@@ -125,6 +167,7 @@ def recalculated(request, copies, tmp_path_factory):
     return Recalculated(
         made=made,
         more=more,
+        routed=scenarios,
         values={name: values_of(folder / source.name) for name, source in files.items()},
         seconds=seconds,
         mutated=_mutated(made),

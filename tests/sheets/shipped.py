@@ -6,12 +6,14 @@ import re
 import warnings
 import zipfile
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING
 from xml.sax.saxutils import escape
 
 import openpyxl
 
 from kvcost.cli.sheet import read_question
+from kvcost.sheet.scenario import scenario_question
 from kvcost.transfer import TransferPath
 
 if TYPE_CHECKING:
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from kvcost.sheet import Planner, Question
 
 EXAMPLE = "glm-5.3-8xb300"
+BURST, STEADY = SCENARIOS = ("bullet-70b-burst", "steady-70b")
 
 
 def example() -> Question:
@@ -52,6 +55,12 @@ def other(**changes) -> Question:
         encode_rate=9e10,
     )
     return replace(example(), **{"path": path, "last_token": True, "tokens": 40_000, **changes})
+
+
+@cache
+def routed(name: str) -> Question:
+    """Return the question of a scenario."""
+    return scenario_question(name)
 
 
 def _member(book: zipfile.ZipFile, sheet: str) -> str:

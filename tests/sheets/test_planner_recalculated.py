@@ -6,9 +6,9 @@ import math
 
 import pytest
 
-from tests.sheets.conftest import CHANGES
+from tests.sheets.conftest import CHANGES, ROUTED_CHANGES
 from tests.sheets.engines import SENTINEL
-from tests.sheets.shipped import yours
+from tests.sheets.shipped import SCENARIOS, yours
 from tests.sheets.test_cells import TOLERANCE, disagreement
 
 
@@ -40,9 +40,9 @@ def _differences(made, cells, changes):
     return wrong
 
 
-@pytest.mark.parametrize("copy", ["shipped", "other"])
+@pytest.mark.parametrize("copy", ["shipped", "other", *SCENARIOS])
 def test_as_shipped_every_cell_equals_python(recalculated, copy):
-    made = recalculated.made if copy == "shipped" else recalculated.more
+    made = {"shipped": recalculated.made, "other": recalculated.more, **recalculated.routed}[copy]
     cells = recalculated.values[copy]
     wrong = []
     for sheet, cell, value in made.formulas:
@@ -69,7 +69,18 @@ def test_inputs_changed_inside_the_file(recalculated, name):
     assert not wrong, "\n".join([f"{len(wrong)} cells differ", *wrong[:20]])
 
 
-@pytest.mark.parametrize("name", CHANGES)
+@pytest.mark.parametrize("name", ROUTED_CHANGES)
+def test_scenario_inputs_changed_inside_the_file(recalculated, name):
+    scenario, changes = ROUTED_CHANGES[name]
+    made, cells = recalculated.routed[scenario], recalculated.values[name]
+    wrong = _differences(made, cells, changes)
+    assert not wrong, "\n".join([f"{len(wrong)} cells differ", *wrong[:20]])
+    policies = [item for item in made.results if item.key.startswith("python_")]
+    assert len(policies) > 20
+    assert {cells[item.sheet, item.cell] for item in policies} == {"#N/A"}
+
+
+@pytest.mark.parametrize("name", [*CHANGES, *ROUTED_CHANGES])
 def test_check_says_that_inputs_are_changed(recalculated, name):
     cells = recalculated.values[name]
     states = [
@@ -95,6 +106,6 @@ def test_recalculation_takes_under_ten_seconds(recalculated):
 
 
 def test_an_edited_copy_differs_in_its_inputs_alone(copies):
-    made, _, files = copies
+    made, *_, files = copies
     assert {sheet for sheet, _ in yours(made, {"tokens": 1.0})} == {"Inputs"}
     assert all(path.exists() for path in files.values())

@@ -7,18 +7,20 @@ from typing import TYPE_CHECKING
 from kvcost.sheet.facts import (
     accelerator_table,
     dtype_table,
+    figures_tables,
     lookup_name,
     model_tables,
     store_table,
 )
 from kvcost.sheet.plan import breakeven, model, routing, waiting
 from kvcost.sheet.plan.inputs import inputs
-from kvcost.sheet.plan.parts import Chart, Page, Plan, Sweep
+from kvcost.sheet.plan.parts import Chart, Grid, Page, Plan, Sweep
+from kvcost.sheet.question import ModelFigures
 
 if TYPE_CHECKING:
     from kvcost.sheet.question import Question
 
-__all__ = ["Chart", "Page", "Plan", "Sweep", "make_plan"]
+__all__ = ["Chart", "Grid", "Page", "Plan", "Sweep", "make_plan"]
 
 
 def make_plan(question: Question) -> Plan:
@@ -34,25 +36,30 @@ def make_plan(question: Question) -> Plan:
     Plan
         Tables of facts, inputs and pages.
     """
-    name = lookup_name(f"{question.model.name} (as asked)")
+    asked = question.model
+    name = lookup_name(f"{asked.name} (as asked)")
     store = "the store asked for, one shard"
     path = question.path
     rate = path.store_bandwidth
+    models = (
+        figures_tables(name, asked)
+        if isinstance(asked, ModelFigures)
+        else model_tables((name, asked, question.size_options))
+    )
     tables = {
         table.name: table
         for table in (
-            *model_tables((name, question.model, question.size_options)),
+            *models,
             dtype_table(),
             accelerator_table(),
             store_table(None if rate is None else (store, rate, path.overhead_seconds)),
         )
     }
     given = inputs(question, tables=tables, model_name=name, store_name=store)
-    rows = Plan(inputs=given, pages=(model.page(tables), breakeven.page(tables)), tables=tables)
-    known = rows.values()
-    waits = waiting.page(known)
-    return Plan(
-        inputs=given,
-        pages=(*rows.pages, waits, routing.page()),
-        tables=tables,
-    )
+    pages = (model.page(tables), breakeven.page(tables))
+    bursty = question.burst is not None
+    last = routing.page(burst=bursty, policies=question.policies)
+    rows = Plan(inputs=given, pages=(*pages, last), tables=tables)
+    known = rows.values(keys=waiting.NEEDED)
+    waits = waiting.page(known, gaps="burst_gaps" if bursty else "burst_requests")
+    return Plan(inputs=given, pages=(*pages, waits, last), tables=tables)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kvcost.formula import GLOSSARY
 from kvcost.sheet.facts import DTYPES, PEAKS
 from kvcost.sheet.nodes import Given, Value
+from kvcost.sheet.plan.bursts import burst_inputs
+from kvcost.sheet.question import ModelFigures
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -70,7 +73,7 @@ def inputs(
     tuple of Given
         In the order of sheet Inputs.
     """
-    return (
+    usual = (
         *_choices(question, tables=tables, model_name=model_name, store_name=store_name),
         *_prompt(question),
         *_prefill(question),
@@ -78,6 +81,19 @@ def inputs(
         *_memory(question),
         *_traffic(question),
     )
+    known = question.stated
+    given = tuple(
+        replace(
+            node,
+            yours=known[node.key].yours,
+            found=node.found if known[node.key].found is None else known[node.key].found,
+            source=known[node.key].source,
+        )
+        if node.key in known
+        else node
+        for node in usual
+    )
+    return given if question.burst is None else (*given, *burst_inputs(question.burst))
 
 
 def _choices(
@@ -135,7 +151,7 @@ def _prompt(question: Question) -> tuple[Given, ...]:
     dtype = question.size_options.get("kv_dtype", "bf16")
     growing: float | None = None
     fixed: float | None = None
-    if dtype not in DTYPES:
+    if dtype not in DTYPES and not isinstance(question.model, ModelFigures):
         from kvcost.model import kv_size  # noqa: PLC0415 - seldom needed
 
         size = kv_size(question.model, **question.size_options)

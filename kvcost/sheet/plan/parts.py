@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from kvcost.sheet.nodes import Given, Node, Table, Value
 
-__all__ = ["AXIS", "Chart", "Page", "Plan", "Sweep"]
+__all__ = ["AXIS", "Chart", "Grid", "Page", "Plan", "Row", "Sweep"]
 
 AXIS = "x"
 """Name by which the columns of a sweep know the value of its axis."""
@@ -72,6 +72,55 @@ class Sweep:
 
 
 @dataclass(frozen=True, kw_only=True)
+class Row:
+    """A row of a `Grid`.
+
+    Attributes
+    ----------
+    label : str
+        What it is about.
+    cells : tuple of Node
+        Its numbers.
+    texts : tuple of str
+        Words after them.
+    """
+
+    label: str
+    cells: tuple[Node, ...]
+    texts: tuple[str, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grid:
+    """A table of single cells, with a chart of bars.
+
+    Attributes
+    ----------
+    key, title : str
+        Name, and heading.
+    heads : tuple of str
+        Of all columns, the labels' first.
+    rows : tuple of Row
+        Its rows.
+    notes : tuple of str
+        Lines below.
+    chart_title, axis_title : str
+        Texts of the chart.
+    drawn : tuple of int
+        Which of the cells of a row it shows.
+    """
+
+    key: str
+    title: str
+    heads: tuple[str, ...]
+    rows: tuple[Row, ...]
+    notes: tuple[str, ...]
+    chart_title: str
+    axis_title: str
+    drawn: tuple[int, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Page:
     """A sheet of results.
 
@@ -85,6 +134,8 @@ class Page:
         Results; a text is a heading.
     sweeps : tuple of Sweep
         Tables with charts.
+    grids : tuple of Grid
+        Tables of single cells.
     """
 
     name: str
@@ -92,11 +143,13 @@ class Page:
     text: str
     rows: tuple[Node | str, ...]
     sweeps: tuple[Sweep, ...] = ()
+    grids: tuple[Grid, ...] = ()
 
     @property
     def nodes(self) -> tuple[Node, ...]:
-        """The rows that compute."""
-        return tuple(row for row in self.rows if not isinstance(row, str))
+        """The rows that compute, and the cells of grids."""
+        cells = (cell for grid in self.grids for row in grid.rows for cell in row.cells)
+        return (*(row for row in self.rows if not isinstance(row, str)), *cells)
 
 
 class _Lazy(dict[str, "Value"]):

@@ -2,20 +2,48 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from kvcost.sheet.nodes import Node, result
+from kvcost.sheet.plan.bursts import burst_rows, copies_sweep
 from kvcost.sheet.plan.parts import AXIS, Chart, Page, Sweep
+from kvcost.sheet.plan.policies import policy_grid
+
+if TYPE_CHECKING:
+    from kvcost.sheet.question import PolicyTable
 
 __all__ = ["page"]
 
+_EVENLY = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9)
+_EARLY = (0.0, 0.005, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.4, 0.6, 0.8, 0.99)
 
-def page() -> Page:
-    """Return the page."""
+
+def page(*, burst: bool = False, policies: PolicyTable | None = None) -> Page:
+    """Return the page.
+
+    Parameters
+    ----------
+    burst : bool
+        Whether the inputs tell of a burst that shares a prefix.
+    policies : PolicyTable, optional
+        What Python finds for the policies of a scenario.
+
+    Returns
+    -------
+    Page
+        The page.
+    """
     return Page(
         name="Routing",
         title="Which server gets a request",
         text="Servers that start cold, copies that come later, and queues of their own or shared.",
-        rows=(*_cold(), *_queues()),
-        sweeps=(_by_place(), _by_load()),
+        rows=(*(burst_rows() if burst else ()), *_cold(), *_queues()),
+        sweeps=(
+            _by_place(_EARLY if burst else _EVENLY),
+            *((copies_sweep(),) if burst else ()),
+            _by_load(),
+        ),
+        grids=() if policies is None else (policy_grid(policies),),
     )
 
 
@@ -56,14 +84,14 @@ def _queues() -> tuple[Node | str, ...]:
     )
 
 
-def _by_place() -> Sweep:
+def _by_place(steps: tuple[float, ...]) -> Sweep:
     place = {"earlier_requests": AXIS, "arrival_gap": "burst_gap"}
     return Sweep(
         key="by_place",
         title="Wait by place in the burst",
         axis="earlier requests",
         base="burst_requests",
-        steps=(0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9),
+        steps=steps,
         columns=(
             result("by_place_spread", "spread over all", "cold_then_warm_wait", **place),
             result(

@@ -15,18 +15,23 @@ if TYPE_CHECKING:
 
     from kvcost.sheet.nodes import Value
 
-__all__ = ["page"]
+__all__ = ["NEEDED", "page"]
+
+NEEDED = ("servers", "service_seconds", "arrival_rate", "service_scv")
+"""Inputs that Python computes exact waits from."""
 
 _LOADS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95)
 
 
-def page(values: Mapping[str, Value]) -> Page:
+def page(values: Mapping[str, Value], *, gaps: str = "burst_requests") -> Page:
     """Return the page.
 
     Parameters
     ----------
     values : mapping of str to float or str
         Python's values of the inputs as shipped, for what only Python computes.
+    gaps : str
+        Row that says how many gaps a burst has.
 
     Returns
     -------
@@ -37,7 +42,7 @@ def page(values: Mapping[str, Value]) -> Page:
         name="Waiting",
         title="How long requests wait for a server",
         text="First come, first served, one request a server at a time.",
-        rows=(*_steady(), *_exact(values), *_batches(), *_burst()),
+        rows=(*_steady(), *_exact(values), *_batches(), *_burst(gaps)),
         sweeps=(_by_load(), _by_servers()),
     )
 
@@ -114,7 +119,7 @@ def _batches() -> tuple[Node | str, ...]:
     )
 
 
-def _burst() -> tuple[Node | str, ...]:
+def _burst(gaps: str) -> tuple[Node | str, ...]:
     gap = {"arrival_gap": "burst_gap"}
     return (
         "Burst",
@@ -123,7 +128,7 @@ def _burst() -> tuple[Node | str, ...]:
             label="time from one arrival to the next",
             unit="s",
             times=("burst_seconds",),
-            over=("burst_requests",),
+            over=(gaps,),
         ),
         result("even_burst_mean_wait", "mean wait, even arrivals, equal services", **gap),
         result("even_burst_longest_wait", "longest wait, even arrivals, equal services", **gap),
