@@ -1,103 +1,35 @@
 """Isolated bursts with random arrivals against runs of a public simulator, and against limits.
 
 The rows of single_burst_poisson.csv are runs of jwlaboratory/inference-sim (commit 547d2d5) on the
-set-ups of jwlaboratory/bite-the-bullet (commit 26dd06a), whose model follows in `costs`; 2,000 runs
-a row, but five where copies wait for computed prefixes.
+set-ups of jwlaboratory/bite-the-bullet (commit 26dd06a), whose model is in
+`tests.routing.tables`; 2,000 runs a row, but five where copies wait for computed prefixes.
 """
 
 from __future__ import annotations
 
-import csv
 import math
 import os
 import subprocess
 import sys
 from dataclasses import replace
-from functools import cache
-from pathlib import Path
+from functools import partial
 
 import numpy as np
 import pytest
 
 from kvcost.errors import InvalidValueError, UnknownNameError
 from kvcost.routing import even
-from kvcost.routing.cases import Burst, NodeCosts
 from kvcost.routing.poisson import POLICIES, POLICIES_BY_ARRIVALS, burst_ttft
-
-TABLE = Path(__file__).parents[2] / "data" / "routing" / "single_burst_poisson.csv"
-SUFFIX = 256
-# FLOP/s, bytes/s and bytes of HBM, bytes/s of the network, of one GPU
-GPUS = {"h100": (989e12, 3.35e12, 80e9, 50e9)}
-# parameters, bytes per element, layers, KV heads, head size
-MODELS = {"70b": (70.6e9, 2, 80, 8, 128), "qwen3_8b": (8.19e9, 2, 36, 8, 128)}
-
-
-def costs(setup, shared):
-    """Return what one replica of a set-up needs for requests with a shared prefix."""
-    model, gpus = setup.rsplit("_", 1)
-    gpu, count = gpus.split("x")
-    flops, bandwidth, memory, network = (int(count) * each for each in GPUS[gpu])
-    parameters, size, layers, heads, width = MODELS[model]
-    token = 2 * layers * heads * width * size
-    rate, read = flops * 0.5, bandwidth * 0.8
-    tokens = shared + SUFFIX
-    return NodeCosts(
-        cold=2 * parameters * tokens / rate,
-        hit=2 * parameters * SUFFIX / rate,
-        copy=shared * token / network,
-        slots=min(256, int((memory - parameters * size) / (token * (tokens + 1)))),
-        step_fixed=parameters * size / read,
-        step_each=token * tokens / read,
-    )
-
-
-def node(**changes):
-    """Return a light replica without decode steps, with changes."""
-    base = NodeCosts(cold=1.0, hit=0.05, copy=0.1, slots=10**6, step_fixed=0.0, step_each=0.0)
-    return replace(base, **changes)
+from tests.routing import tables
+from tests.routing.tables import costs, errors, node
 
 
 def burst(requests, span, replicas, costs=None, arrivals="poisson", **more):
-    return Burst(
-        requests=requests, span=span, arrivals=arrivals, replicas=replicas,
-        node=costs or node(), **more,
-    )  # fmt: skip
+    return tables.burst(requests, span, replicas, costs, arrivals=arrivals, **more)
 
 
-@cache
-def answers():
-    """Return each row of the table with the answer to it."""
-    found = []
-    with TABLE.open(newline="") as file:
-        for row in csv.DictReader(file):
-            case = burst(
-                int(row["requests"]),
-                float(row["span_seconds"]),
-                int(row["replicas"]),
-                costs(row["setup"], int(row["shared_tokens"])),
-            )
-            more = {}
-            if row["visibility"]:
-                more = {"visibility": row["visibility"], "copies": int(row["copies"])}
-            found.append((row, burst_ttft(row["policy"], case, **more)))
-    return found
-
-
-def chosen(policy, *, visibility="", all_copies=None):
-    return [
-        (row, answer)
-        for row, answer in answers()
-        if row["policy"] == policy
-        and row["visibility"] in {visibility, ""}
-        and (all_copies is None or (row["copies"] != "4") == all_copies)
-    ]
-
-
-def errors(pairs, column="mean_ttft", attribute="mean"):
-    return np.array(
-        [abs(getattr(answer, attribute) / float(row[column]) - 1) for row, answer in pairs]
-    )
-
+answers = partial(tables.answers, "poisson")
+chosen = partial(tables.chosen, "poisson")
 
 GROUPS = {
     "random": {"policy": "random"},

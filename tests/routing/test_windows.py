@@ -9,47 +9,18 @@ from __future__ import annotations
 
 import csv
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 import pytest
 
 from kvcost.errors import InvalidValueError, UnknownNameError
-from kvcost.routing.cases import Burst, NodeCosts, Window
+from kvcost.routing.cases import Burst, Window
 from kvcost.routing.even import burst_ttft
 from kvcost.routing.windows import POLICIES, covers, window_ttft
+from tests.routing.tables import costs
 
 TABLE = Path(__file__).parents[2] / "data" / "routing" / "windows_60_mean.csv"
-SUFFIX = 256
-# FLOP/s, bytes/s and bytes of HBM, bytes/s of the network, of one GPU
-GPUS = {"h100": (989e12, 3.35e12, 80e9, 50e9), "b300": (2250e12, 8e12, 288e9, 100e9)}
-# parameters, active ones, bytes per element, layers, KV heads, head size
-MODELS = {
-    "70b": (70.6e9, 70.6e9, 2, 80, 8, 128),
-    "qwen3_8b": (8.19e9, 8.19e9, 2, 36, 8, 128),
-    "glm52": (744e9, 40e9, 0.5, 78, 1, 288),
-    "dense1t": (1e12, 1e12, 1, 120, 8, 128),
-}
-
-
-def costs(setup, shared):
-    """Return what one replica of a set-up needs for requests with a shared prefix."""
-    model, gpus = setup.rsplit("_", 1)
-    gpu, count = gpus.split("x")
-    flops, bandwidth, memory, network = (int(count) * each for each in GPUS[gpu])
-    parameters, active, size, layers, heads, width = MODELS[model]
-    token = 2 * layers * heads * width * size
-    rate, read = flops * 0.5, bandwidth * 0.8
-    tokens = shared + SUFFIX
-    return NodeCosts(
-        cold=2 * active * tokens / rate,
-        hit=2 * active * SUFFIX / rate,
-        copy=shared * token / network,
-        slots=min(256, int((memory - parameters * size) / (token * (tokens + 1)))),
-        step_fixed=active * size / read,
-        step_each=token * tokens / read,
-    )
-
-
 NOT_COVERED = {
     ("70b_h100x4", "cache_aware"),
     ("dense1t_b300x4", "replicate_on_burst"),
@@ -123,11 +94,12 @@ def test_other_windows(changes, policy, visibility, mean):
     assert found.mean == pytest.approx(mean, rel=0.06)
 
 
-@pytest.mark.parametrize("policy", POLICIES)
-@pytest.mark.parametrize("setup", ["70b_h100x4", "glm52_h100x8"])
+@pytest.mark.parametrize(
+    ("setup", "policy"),
+    sorted({*product(["70b_h100x4", "glm52_h100x8"], POLICIES)} - NOT_COVERED),
+)
 def test_parts_add_up_and_percentiles_ascend(policy, setup):
-    if covers(policy, window(setup)) is not None:
-        pytest.skip("simulated")
+    assert covers(policy, window(setup)) is None
     found = window_ttft(policy, window(setup))
     assert found.split is not None
     assert found.split.total == pytest.approx(found.mean)
