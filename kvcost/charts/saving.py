@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from kvcost.charts.engine import MissingExtraError
-from kvcost.charts.files import write_file
 from kvcost.errors import InvalidValueError
+from kvcost.files import write_file
 
 if TYPE_CHECKING:
     import os

@@ -5,8 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from kvcost.charts.files import refuse, write_file
 from kvcost.errors import InvalidValueError
+from kvcost.files import refuse, write_file
 from kvcost.report.html import to_html
 from kvcost.report.markdown import to_markdown
 

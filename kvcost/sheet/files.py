@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kvcost.errors import ConfigError
+from kvcost.files import draft_beside, put_in_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -53,39 +53,18 @@ def replacing(path: Path | str, *, suffix: str, force: bool = False) -> Iterator
     if target.is_dir() or (not force and os.path.lexists(target)):
         raise _refusal(target)
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.stem}.", suffix=suffix, dir=target.parent or None
-        )
+        draft = draft_beside(target)
     except OSError as error:
         raise ConfigError(
             path=str(target),
             problem=f"cannot be written ({error.strerror})",
             remedy="give a folder that exists and may be written",
         ) from None
-    os.close(handle)
-    draft = Path(name)
     try:
         yield draft
-        draft.chmod(0o666 & ~_umask())
-        _move(draft, target, force=force)
+        try:
+            put_in_place(draft, target, force=force)
+        except FileExistsError:
+            raise _refusal(target) from None
     finally:
         draft.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
-def _move(draft: Path, target: Path, *, force: bool) -> None:
-    if force:
-        draft.replace(target)
-        return
-    try:
-        # a link fails where a file has come meanwhile; a rename would replace it
-        os.link(draft, target)
-    except FileExistsError:
-        raise _refusal(target) from None
-    except OSError:
-        draft.replace(target)

@@ -11,9 +11,9 @@ from xml.etree import ElementTree
 import pytest
 
 import kvcost as kv
-from kvcost.charts.files import write_file
 from kvcost.cli import main
 from kvcost.errors import ConfigError, InvalidValueError
+from kvcost.files import write_file
 from kvcost.planning import compare
 from kvcost.report import build_report, to_html, to_markdown, write_report
 from kvcost.report.answer import answer_sentence

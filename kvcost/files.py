@@ -1,8 +1,7 @@
-"""Files written as a whole or not at all."""
+"""Files written as a whole or not at all, and never over another by accident."""
 
 from __future__ import annotations
 
-import contextlib
 import os
 import tempfile
 from pathlib import Path
@@ -13,10 +12,49 @@ from kvcost.errors import ConfigError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["refuse", "write_file"]
+__all__ = ["draft_beside", "put_in_place", "refuse", "write_file"]
 
 
-def refuse(path: str | os.PathLike[str], *, force: bool) -> None:
+def draft_beside(target: Path) -> Path:
+    """Return a new empty file in the folder of another, with the same ending.
+
+    Raises
+    ------
+    OSError
+        If the folder cannot be written.
+    """
+    handle, name = tempfile.mkstemp(
+        prefix=f".{target.stem[:40]}.", suffix=target.suffix, dir=target.parent
+    )
+    os.close(handle)
+    return Path(name)
+
+
+def put_in_place(draft: Path, target: Path, *, force: bool) -> None:
+    """Move a written draft to its place, readable as any new file is.
+
+    Raises
+    ------
+    FileExistsError
+        If a file has come there meanwhile, and `force` does not allow to replace it.
+    """
+    draft.chmod(0o666 & ~_umask())
+    if force:
+        draft.replace(target)
+        return
+    try:
+        # a link fails where a file has come meanwhile; a rename would replace it
+        os.link(draft, target)
+    except FileExistsError:
+        raise
+    except OSError:
+        # a file system without links
+        draft.replace(target)
+
+
+def refuse(
+    path: str | os.PathLike[str], *, force: bool, remedy: str = "name a new file, or --force"
+) -> None:
     """Raise where a file cannot or must not be written, before any work is done for it.
 
     Parameters
@@ -25,6 +63,8 @@ def refuse(path: str | os.PathLike[str], *, force: bool) -> None:
         The file.
     force : bool
         Whether one that exists may be replaced.
+    remedy : str
+        What to do about one that exists.
 
     Raises
     ------
@@ -39,7 +79,7 @@ def refuse(path: str | os.PathLike[str], *, force: bool) -> None:
             path=str(path), problem="lies in no folder", remedy="make the folder first"
         )
     if os.path.lexists(target) and not force:
-        raise ConfigError(path=str(path), problem="exists", remedy="name a new file, or --force")
+        raise ConfigError(path=str(path), problem="exists", remedy=remedy)
 
 
 def write_file(
@@ -70,40 +110,20 @@ def write_file(
     target = Path(path)
     made = content()
     try:
-        handle, name = tempfile.mkstemp(
-            prefix=f".{target.name[:40]}.", suffix=".part", dir=target.parent
-        )
+        draft = draft_beside(target)
     except OSError as error:
         raise _unwritable(path, error) from None
-    draft = Path(name)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(made)
-        draft.chmod(0o666 & ~_umask())
-        if force:
-            draft.replace(target)
-        else:
-            # a link does not replace what somebody else has written meanwhile
-            _link(draft, target)
+        draft.write_bytes(made)
+        put_in_place(draft, target, force=force)
     except FileExistsError:
         refuse(path, force=False)
         raise
     except OSError as error:
         raise _unwritable(path, error) from None
     finally:
-        with contextlib.suppress(FileNotFoundError):
-            draft.unlink()
+        draft.unlink(missing_ok=True)
     return target
-
-
-def _link(draft: Path, target: Path) -> None:
-    try:
-        os.link(draft, target)
-    except FileExistsError:
-        raise
-    except OSError:
-        # a file system without links
-        draft.replace(target)
 
 
 def _umask() -> int:
