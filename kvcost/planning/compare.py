@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from kvcost.errors import InvalidValueError, MissingFactError
+from kvcost.errors import InvalidValueError
 from kvcost.routing import registry
 from kvcost.routing.answer import Split
 from kvcost.routing.closed import closed_form, why_not
@@ -188,25 +188,17 @@ def _names(policies: str | Sequence[str] | None, scenario: Scenario) -> Sequence
     if policies is None:
         return (scenario.policy.name,)
     wanted = (policies,) if isinstance(policies, str) else tuple(dict.fromkeys(policies))
+    stated = scenario.network.bandwidth is not None
     if "all" in wanted:
-        return [name for name in registry.names() if _served(scenario, name)]
+        known = map(registry.policy, registry.names())
+        return [policy.name for policy in known if stated or not policy.needs_network]
     if not wanted:
         raise InvalidValueError(
             field="policies", value=wanted, bound="must name at least one", remedy="use all"
         )
     for name in wanted:
-        if not _served(scenario, name):
-            raise MissingFactError(
-                fact="bandwidth (between replicas)",
-                subject=f"[network], which {name} needs",
-                remedy="add it, or choose a policy that moves no KV",
-            )
+        registry.policy(name).require_network(stated=stated)
     return wanted
-
-
-def _served(scenario: Scenario, policy: str) -> bool:
-    """Tell whether the scenario states what a policy needs."""
-    return scenario.network.bandwidth is not None or not registry.policy(policy).needs_network
 
 
 def compare(

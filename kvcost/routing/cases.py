@@ -31,8 +31,6 @@ class NodeCosts:
         Part of a decode step that each request in the batch adds: reading its KV [s].
     output_tokens : int
         Tokens that each request generates.
-    host_load : float
-        Time to load the shared prefix back from the host tier [s]; infinite without one.
     """
 
     cold: float
@@ -42,7 +40,6 @@ class NodeCosts:
     step_fixed: float
     step_each: float
     output_tokens: int = 1
-    host_load: float = float("inf")
 
     def step(self, batch: float) -> float:
         """Return the duration of one decode step of a batch, in seconds."""

@@ -19,7 +19,7 @@ __all__ = ["AWAKE", "CAP", "COUNTED", "DECODE", "HEAD", "OUT", "RATE", "SUM", "T
 # bursts in which the fallback fires; probability that the replica never ran out of work
 SUM, HEAD, DECODE, COUNTED, TRIPPED, AWAKE, OUT = range(7)
 # how arrivals come: gap between two events, events known to come (0: no end), and their horizon
-RATE, CAP, HORIZON = range(3)
+RATE, CAP = 0, 1
 _TINY, _PIECES, _TERMS = 1e-10, 24, 1.5
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from kvcost.errors import InvalidValueError, UnknownNameError
+from kvcost.errors import InvalidValueError, MissingFactError, UnknownNameError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -135,6 +135,21 @@ class Policy:
     def needs_network(self) -> bool:
         """Whether it moves KV between replicas."""
         return self.copies or self.pulls
+
+    def require_network(self, *, stated: bool) -> None:
+        """Refuse a policy that moves KV where no network between replicas is stated.
+
+        Raises
+        ------
+        MissingFactError
+            If it needs what is not stated.
+        """
+        if self.needs_network and not stated:
+            raise MissingFactError(
+                fact="bandwidth (between replicas)",
+                subject=f"[network], which {self.name} needs",
+                remedy="add it, or choose a policy that moves no KV",
+            )
 
     def values(self, given: Mapping[str, Any] | None = None) -> dict[str, float]:
         """Return all parameters, the given ones checked and the others at their defaults.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
@@ -43,8 +42,6 @@ def _node_costs(costs: ReplicaCosts, work: BurstWork | WindowWork | MixedWork) -
     shared = work.shared_tokens // costs.block_tokens * costs.block_tokens
     prompt = work.shared_tokens + work.suffix_tokens
     slots = _slots(costs, prompt + work.output_tokens)
-    held = shared // costs.block_tokens
-    loading = costs.host_seconds_per_token * shared
     return NodeCosts(
         cold=costs.prefill(prompt),
         hit=costs.prefill(prompt, cached=shared),
@@ -53,7 +50,6 @@ def _node_costs(costs: ReplicaCosts, work: BurstWork | WindowWork | MixedWork) -
         step_fixed=costs.decode_fixed,
         step_each=costs.decode_per_token * prompt,
         output_tokens=work.output_tokens,
-        host_load=loading if costs.host_blocks >= held else math.inf,
     )
 
 

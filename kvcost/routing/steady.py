@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from kvcost.errors import InvalidValueError, UnknownNameError, nearest_names
+from kvcost.errors import InvalidValueError
 from kvcost.queueing.deterministic import mdc
 from kvcost.queueing.result import ErrorClass
 from kvcost.queueing.service import Lognormal
 from kvcost.queueing.validation import not_negative, positive, require_stable, whole
 from kvcost.routing.answer import RoutedTTFT, Split
+from kvcost.routing.even_checks import checked_name
 from kvcost.routing.steady_decode import decoding, full_share
 from kvcost.routing.steady_law import Prefill, one_replica, sum_quantiles
 from kvcost.routing.steady_measured import LEAST_UTILIZATION, measured
@@ -120,13 +121,7 @@ def steady_ttft(policy: str, case: Steady) -> RoutedTTFT:
     random 1.023
     round_robin 0.643
     """
-    if policy not in POLICIES:
-        raise UnknownNameError(
-            kind="policy",
-            name=policy,
-            nearest=nearest_names(policy, POLICIES),
-            remedy=f"choose one of {', '.join(POLICIES)}",
-        )
+    checked_name(policy, POLICIES)
     case = _checked(case)
     # below this load nobody waits to any digit shown, and the laws lose theirs
     least = _IDLE * case.replicas / case.prefill_mean

@@ -12,6 +12,7 @@ from kvcost.errors import InvalidValueError, MissingFactError
 from kvcost.scenario import schema as of
 from kvcost.scenario.schema import Part
 from kvcost.workload.bursts import burst_times
+from kvcost.workload.lengths import Lognormal
 from kvcost.workload.prompts import shared_prefix_requests
 
 if TYPE_CHECKING:
@@ -202,10 +203,13 @@ class SteadyWork(Part):
         """Return the mean and the second moment of the prompt length."""
         if self.prompt_law == "fixed":
             return float(self.prompt_tokens), float(self.prompt_tokens) ** 2
-        return tuple(
-            _clipped_moment(k, self._median, self.prompt_sigma, self.prompt_low, self.prompt_high)
-            for k in (1, 2)
-        )  # type: ignore[return-value]
+        law = Lognormal(
+            mean=self._median * math.exp(self.prompt_sigma**2 / 2),
+            sigma=self.prompt_sigma,
+            low=self.prompt_low,
+            high=self.prompt_high,
+        )
+        return law.clipped_moments()
 
     def draw(self, rng: np.random.Generator, *, block_tokens: int) -> Requests:
         """Return the requests of one run, the warm-up included."""
@@ -224,17 +228,6 @@ class SteadyWork(Part):
             names=(),
             compact=True,
         )
-
-
-def _clipped_moment(k: int, median: float, sigma: float, low: float, high: float) -> float:
-    """Return the k-th moment of a clipped lognormal law."""
-    from scipy.special import ndtr  # noqa: PLC0415 - slow to load
-
-    mu = math.log(median)
-    below, above = (math.log(bound) - mu for bound in (low, high))
-    inside = ndtr(above / sigma - k * sigma) - ndtr(below / sigma - k * sigma)
-    middle = math.exp(k * mu + (k * sigma) ** 2 / 2) * inside
-    return float(low**k * ndtr(below / sigma) + middle + high**k * ndtr(-above / sigma))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

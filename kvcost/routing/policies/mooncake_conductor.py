@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["POLICY"]
 
-BALANCING, MIN_BLOCKS = 0, 1
+BALANCING = 0  # min_blocks behind it is read by the simulator
 
 
 @inlined

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 __all__ = ["POLICY"]
 
-MIN_BLOCKS, BY_WORK = 0, 1
+BY_WORK = 1  # behind min_blocks, which the simulator reads
 
 
 def _rule(

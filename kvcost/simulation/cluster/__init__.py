@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from kvcost.simulation.cluster.record import ClusterRun
-    from kvcost.simulation.cluster.replications import Simulated, replicate
+    from kvcost.simulation.cluster.replications import Simulated, replicate, run_seeds
     from kvcost.simulation.cluster.run import Behaviour, Prepared, prepare, simulate_requests
     from kvcost.simulation.cluster.scenarios import simulate, simulate_many
 
@@ -18,6 +18,7 @@ _WHERE = {
     "Simulated": "replications",
     "prepare": "run",
     "replicate": "replications",
+    "run_seeds": "replications",
     "simulate": "scenarios",
     "simulate_many": "scenarios",
     "simulate_requests": "run",
@@ -30,6 +31,7 @@ __all__ = [
     "Simulated",
     "prepare",
     "replicate",
+    "run_seeds",
     "simulate",
     "simulate_many",
     "simulate_requests",

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from kvcost.simulation.cluster.record import ClusterRun
 
-__all__ = ["Simulated", "replicate", "summarise"]
+__all__ = ["Simulated", "replicate", "run_seeds", "summarise"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -115,6 +115,25 @@ def summarise(runs: Sequence[ClusterRun]) -> Simulated:
     )
 
 
+def run_seeds(seed: int, replications: int) -> list[int]:
+    """Return the seeds of independent runs that derive from one; the first ones stay the same.
+
+    Parameters
+    ----------
+    seed : int
+        From which they derive.
+    replications : int
+        Runs.
+
+    Returns
+    -------
+    list of int
+        One a run.
+    """
+    children = np.random.SeedSequence(seed).spawn(replications)
+    return [int(child.generate_state(1)[0]) for child in children]
+
+
 def replicate(
     once: Callable[[int], ClusterRun],
     *,
@@ -156,10 +175,7 @@ def replicate(
                 bound="must be a whole number of at least 1",
                 remedy="use 1",
             )
-    seeds = [
-        int(child.generate_state(1)[0])
-        for child in np.random.SeedSequence(seed).spawn(replications)
-    ]
+    seeds = run_seeds(seed, replications)
     runs = []
     with ThreadPoolExecutor(max_workers=workers) as pool:
         for run in pool.map(once, seeds):

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from kvcost.errors import CapacityError, InvalidValueError, MissingFactError
+from kvcost.errors import CapacityError, InvalidValueError
 from kvcost.routing import registry
+from kvcost.scenario import schema as of
+from kvcost.scenario.parts import BehaviourPart
 from kvcost.simulation.cluster import layout as at
 from kvcost.simulation.cluster.engine import execute, made
 from kvcost.simulation.cluster.layout import Inputs
@@ -27,83 +29,29 @@ if TYPE_CHECKING:
 
 __all__ = ["Behaviour", "Prepared", "prepare", "simulate_requests"]
 
-Seen = Literal["admission", "computed"]
-
 _UNLIMITED = 2**60
 
 
 @dataclass(frozen=True, kw_only=True)
-class Behaviour:
+class Behaviour(BehaviourPart):
     """How replicas, router and network behave, beside what things cost.
 
     Attributes
     ----------
-    index_visibility : str
-        When routing sees a prefix on a replica: at its ``admission``, or once it is ``computed``.
-    copy_visibility : str
-        When it can be copied or pulled from there.
     copies : str
         ``holds_target``: a replica computes nothing while it receives. ``nic``: a copy keeps the
         outgoing side of its source and the incoming side of its target busy, and both compute on.
     pipelined_layers : int
         Layers by which a copy follows the prefill, so that it is there one layer's time after it; 0
         for copies that start when all is computed.
-    loads : str
-        ``sync``: a replica waits while it loads from host memory or a peer. ``async``: it goes on
-        with other requests.
-    index_lag : float
-        Delay until routing sees what it could see [s].
-    load_staleness : float
-        Time between two looks at the replicas' loads [s]; 0 sees them as they are.
-    gateways : int
-        Routers that share the traffic in turn, each of which counts only its own requests.
+    visibility, index_visibility, copy_visibility, loads, index_lag, load_staleness, gateways
+        As `BehaviourPart` has them.
     pull_blocks : int
         Blocks that a peer must hold more than the replica for a request to fetch them; 0 for never.
     """
 
-    index_visibility: Seen = "admission"
-    copy_visibility: Seen = "computed"
-    copies: Literal["holds_target", "nic"] = "holds_target"
-    pipelined_layers: int = 0
-    loads: Literal["sync", "async"] = "sync"
-    index_lag: float = 0.0
-    load_staleness: float = 0.0
-    gateways: int = 1
-    pull_blocks: int = 0
-
-    def __post_init__(self) -> None:
-        choices = {
-            "index_visibility": ("admission", "computed"),
-            "copy_visibility": ("admission", "computed"),
-            "copies": ("holds_target", "nic"),
-            "loads": ("sync", "async"),
-        }
-        for name, known in choices.items():
-            if getattr(self, name) not in known:
-                raise InvalidValueError(
-                    field=name,
-                    value=getattr(self, name),
-                    bound="is no choice",
-                    remedy=f"use one of {', '.join(known)}",
-                )
-        for name, low in (("index_lag", 0.0), ("load_staleness", 0.0)):
-            value = getattr(self, name)
-            if not (isinstance(value, int | float) and low <= value < math.inf):
-                raise InvalidValueError(
-                    field=name,
-                    value=value,
-                    bound="must be finite and at least 0 s",
-                    remedy="use 0 for none",
-                )
-        for name, least in (("gateways", 1), ("pipelined_layers", 0), ("pull_blocks", 0)):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < least:
-                raise InvalidValueError(
-                    field=name,
-                    value=value,
-                    bound=f"must be a whole number of at least {least}",
-                    remedy=f"use {least}",
-                )
+    copies: str = of.choice("what a copy keeps busy", ("holds_target", "nic"), "holds_target")
+    pipelined_layers: int = of.count("layers by which copies follow the prefill", 0, low=0)
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -320,15 +268,10 @@ def simulate_requests(
             field="requests", value=0, bound="must be at least 1", remedy="give a workload"
         )
     chosen = registry.policy(policy)
-    vector = chosen.vector(params)
-    if chosen.needs_network and math.isinf(costs.copy_seconds_per_token):
-        raise MissingFactError(
-            fact="bandwidth (between replicas)",
-            subject=f"[network], which {policy} needs",
-            remedy="add it, or choose a policy that moves no KV",
-        )
+    values = chosen.values(params)
+    chosen.require_network(stated=math.isfinite(costs.copy_seconds_per_token))
     _check_fit(prepared, costs)
-    pulls = max(behaviour.pull_blocks, 1) if chosen.pulls else behaviour.pull_blocks
+    pulls = max(behaviour.pull_blocks, int(values["min_blocks"]) if chosen.pulls else 0)
     requests, table = prepared.requests, prepared.table
     rng = np.random.default_rng(seed)
     inputs = Inputs(
@@ -339,7 +282,7 @@ def simulate_requests(
         costs=_costs(costs, behaviour),
         limits=_limits(costs, behaviour, pulls=pulls),
         draws=rng.random((len(requests), 2)),
-        params=vector,
+        params=chosen.vector(params),
         delays=np.array([behaviour.index_lag, behaviour.load_staleness]),
     )
     sessions = int(requests.session.max()) + 1

@@ -21,17 +21,11 @@ __all__ = ["behaviour_of", "simulate", "simulate_many"]
 
 def behaviour_of(scenario: Scenario) -> Behaviour:
     """Return how the replicas, the router and the network of a scenario behave."""
-    table, network = scenario.behaviour, scenario.network
+    network = scenario.network
     return Behaviour(
-        index_visibility=table.index_visibility,  # type: ignore[arg-type]
-        copy_visibility=table.copy_visibility,  # type: ignore[arg-type]
-        copies=network.copies,  # type: ignore[arg-type]
+        copies=network.copies,
         pipelined_layers=network.pipelined_layers,
-        loads=table.loads,  # type: ignore[arg-type]
-        index_lag=table.index_lag,
-        load_staleness=table.load_staleness,
-        gateways=table.gateways,
-        pull_blocks=table.pull_blocks,
+        **vars(scenario.behaviour),
     )
 
 

@@ -151,6 +151,15 @@ def test_a_pull_is_taken_where_it_is_faster():
     assert run(requests, "p2p_pull", replicas=2, costs=slow).cold_requests == 2
 
 
+def test_a_policy_s_least_pull_counts():
+    requests = sharing([0.0, 5.0, 5.0])
+    pulled = run(requests, "p2p_pull", params={"min_blocks": 10})
+    assert pulled.cold_requests == 1
+    for policy in ("p2p_pull", "mooncake_conductor"):
+        assert run(requests, policy, params={"min_blocks": 11}).load.max() == 0
+    assert run(requests, "p2p_pull", params={"min_blocks": 11}).cold_requests == 2
+
+
 def test_an_index_that_lags_scatters_a_burst():
     arrival = np.arange(4) * 0.01
     fresh = run(sharing(arrival), "cache_aware", params={"preset": "study"}, replicas=4)
