@@ -11,6 +11,13 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from kvcost.cli.parser import count
+from kvcost.cli.scenarios import (
+    Progress,
+    add_flags,
+    changed_scenario,
+    policy_names,
+    seed_of,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -22,7 +29,7 @@ _WIDTH = 100
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a .toml file, or a shipped scenario")
+    add_flags(parser)
     parser.add_argument(
         "-o", "--output", metavar="FILE", required=True, help="file to write: .html or .md"
     )
@@ -33,39 +40,26 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simulate", action="store_true", help="simulate what has a closed form, too"
     )
-    parser.add_argument("--runs", metavar="N", help="independent simulated runs")
-    parser.add_argument("--seed", metavar="N", help="of all random numbers")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="change an entry, such as replica.count=8 or workload.requests=200",
-    )
     parser.add_argument("--max-ttft", metavar="TIME", help="budget for the mean; exit code 1")
 
 
 def run(args: argparse.Namespace) -> int:
     """Write the page and print its answer; return 1 if the best misses the budget."""
-    from kvcost.cli.scenarios import Progress, changed_scenario  # noqa: PLC0415
     from kvcost.report.write import check_target, write_report  # noqa: PLC0415
     from kvcost.units import parse_seconds  # noqa: PLC0415
 
     check_target(args.output, force=args.force)
     limit = None if args.max_ttft is None else parse_seconds(args.max_ttft, field="--max-ttft")
     scenario = changed_scenario(args.scenario, args.set)
-    names = args.policy
-    if names != "all":
-        names = [name.strip() for name in names.split(",")]
     from kvcost.report.build import build_report  # noqa: PLC0415 - loads the charts
 
     with Progress("runs") as progress:
         page = build_report(
             scenario,
-            names,
+            policy_names(args.policy),
             simulate=args.simulate,
             replications=count(args.runs, "--runs"),
-            seed=count(args.seed, "--seed"),
+            seed=seed_of(args.seed),
             max_ttft=limit,
             progress=progress,
         )

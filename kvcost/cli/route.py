@@ -8,10 +8,19 @@ Try:
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from kvcost.cli.output import Report, show
 from kvcost.cli.parser import add_output_flags, count
+from kvcost.cli.scenarios import (
+    Progress,
+    add_flags,
+    changed_scenario,
+    policy_names,
+    printable,
+    seed_of,
+)
 
 if TYPE_CHECKING:
     import argparse
@@ -23,7 +32,7 @@ __all__ = ["configure", "run"]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a .toml file, or a shipped scenario")
+    add_flags(parser)
     parser.add_argument(
         "--policy",
         metavar="NAMES",
@@ -32,34 +41,21 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--simulate", action="store_true", help="simulate what has a closed form, too"
     )
-    parser.add_argument("--runs", metavar="N", help="independent simulated runs")
-    parser.add_argument("--seed", metavar="N", help="of all random numbers")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="change an entry, such as replica.count=8 or workload.requests=200",
-    )
     parser.add_argument("--max-ttft", metavar="TIME", help="budget for the mean; exit code 1")
     add_output_flags(parser)
 
 
 def run(args: argparse.Namespace) -> int:
     """Print the policies, best first; return 1 if the best misses the budget."""
-    from kvcost.cli.scenarios import Progress, changed_scenario, seed_of  # noqa: PLC0415
     from kvcost.planning import compare  # noqa: PLC0415
     from kvcost.units import format_seconds, parse_seconds  # noqa: PLC0415
 
     limit = None if args.max_ttft is None else parse_seconds(args.max_ttft, field="--max-ttft")
     scenario = changed_scenario(args.scenario, args.set)
-    names = args.policy
-    if names is not None and names != "all":
-        names = [name.strip() for name in names.split(",")]
     with Progress("runs") as progress:
         found = compare(
             scenario,
-            names,
+            policy_names(args.policy),
             simulate=args.simulate,
             replications=count(args.runs, "--runs"),
             seed=seed_of(args.seed),
@@ -70,20 +66,9 @@ def run(args: argparse.Namespace) -> int:
     report = _report(found)
     if missed:
         note = f"BUDGET MISSED: the best mean TTFT is {format_seconds(best.mean)}"
-        report = _with_note(report, note)
+        report = replace(report, notes=[*report.notes, note])
     show(report, args)
     return 1 if missed else 0
-
-
-def _with_note(report: Report, note: str) -> Report:
-    return Report(
-        title=report.title,
-        header=report.header,
-        rows=report.rows,
-        notes=[*report.notes, note],
-        data=report.data,
-        records=report.records,
-    )
 
 
 def _row(answer: PolicyAnswer) -> list[str]:
@@ -138,8 +123,6 @@ def _report(found: Comparison) -> Report:
     header = ["policy", "mean TTFT", "p50", "p95", "p99", "longest", "simulated mean", "difference"]
     if not any(row[6] for row in rows):
         header, rows = header[:6], [row[:6] for row in rows]
-    from kvcost.cli.scenarios import printable  # noqa: PLC0415 - loaded only when asked for
-
     records = []
     for answer in found.answers:
         flat = answer.to_dict()

@@ -8,12 +8,13 @@ import tomllib
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
     from types import TracebackType
 
     from kvcost.scenario import Scenario
 
-__all__ = ["Progress", "changed_scenario", "printable", "seed_of"]
+__all__ = ["Progress", "add_flags", "changed_scenario", "policy_names", "printable", "seed_of"]
 
 _PATIENCE = 1.0  # seconds without a sign of life
 _SHORT = {"visibility": "behaviour.visibility"}
@@ -26,6 +27,27 @@ def _value(text: str) -> Any:
     except ValueError:
         return text
     return found["value"] if len(found) == 1 else text
+
+
+def add_flags(parser: argparse.ArgumentParser) -> None:
+    """Add the scenario and the flags of every command that runs one."""
+    parser.add_argument("scenario", metavar="SCENARIO", help="a .toml file, or a shipped scenario")
+    parser.add_argument("--runs", metavar="N", help="independent simulated runs")
+    parser.add_argument("--seed", metavar="N", help="of all random numbers")
+    parser.add_argument(
+        "--set",
+        metavar="KEY=VALUE",
+        action="append",
+        default=[],
+        help="change an entry, such as replica.count=8 or workload.requests=200",
+    )
+
+
+def policy_names(text: str | None) -> str | list[str] | None:
+    """Return the policies of a flag: ``all``, names between commas, or None if not given."""
+    if text is None or text == "all":
+        return text
+    return [name.strip() for name in text.split(",")]
 
 
 def printable(text: str) -> str:

@@ -7,34 +7,28 @@ Try:
 
 from __future__ import annotations
 
+import csv
+import io
 from dataclasses import fields
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kvcost.cli.output import Report, show
 from kvcost.cli.parser import add_output_flags, count
+from kvcost.cli.scenarios import Progress, add_flags, changed_scenario, printable, seed_of
+from kvcost.files import refuse, write_file
 
 if TYPE_CHECKING:
     import argparse
 
-    from kvcost.simulation.cluster import Simulated
+    from kvcost.simulation.cluster import ClusterRun, Simulated
 
 __all__ = ["configure", "run"]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags of the command."""
-    parser.add_argument("scenario", metavar="SCENARIO", help="a .toml file, or a shipped scenario")
+    add_flags(parser)
     parser.add_argument("--policy", metavar="NAME", help="the scenario's own if left out")
-    parser.add_argument("--runs", metavar="N", help="independent runs")
-    parser.add_argument("--seed", metavar="N", help="of all random numbers")
-    parser.add_argument(
-        "--set",
-        metavar="KEY=VALUE",
-        action="append",
-        default=[],
-        help="change an entry, such as replica.count=8 or policy.copies=2",
-    )
     parser.add_argument(
         "--requests-csv", metavar="FILE", help="write every request of the first run to a new file"
     )
@@ -43,16 +37,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Print what the runs gave."""
-    from kvcost.cli.scenarios import Progress, changed_scenario, seed_of  # noqa: PLC0415
     from kvcost.planning.compare import policy_params  # noqa: PLC0415
-    from kvcost.simulation.cluster import simulate_many  # noqa: PLC0415
+    from kvcost.simulation.cluster import run_seeds, simulate, simulate_many  # noqa: PLC0415
 
     scenario = changed_scenario(args.scenario, args.set)
     name = scenario.policy.name if args.policy is None else args.policy
     params = policy_params(scenario, name)
     seed = seed_of(args.seed)
     if args.requests_csv is not None:
-        _refuse_existing(args.requests_csv)
+        refuse(args.requests_csv, force=False, remedy="name a new file")
     with Progress("runs") as progress:
         found = simulate_many(
             scenario,
@@ -63,26 +56,15 @@ def run(args: argparse.Namespace) -> int:
             progress=progress,
         )
     if args.requests_csv is not None:
-        _write(args.requests_csv, scenario, name, params, seed)
+        first = run_seeds(scenario.run.seed if seed is None else seed, 1)[0]
+        one = simulate(scenario, policy=name, params=params, seed=first)
+        write_file(args.requests_csv, lambda: _requests_csv(one))
     show(_report(scenario.title, found), args)
     return 0
 
 
-def _refuse_existing(path: str) -> None:
-    from kvcost.errors import ConfigError  # noqa: PLC0415
-
-    if Path(path).exists():
-        raise ConfigError(path=path, problem="exists", remedy="name a new file")
-    if not Path(path).parent.is_dir():
-        raise ConfigError(path=path, problem="lies in no folder", remedy="make the folder first")
-
-
-def _write(path: str, scenario: Any, name: str, params: Any, seed: int | None) -> None:
-    import csv  # noqa: PLC0415
-
-    from kvcost.simulation.cluster import simulate  # noqa: PLC0415
-
-    one = simulate(scenario, policy=name, params=params, seed=seed)
+def _requests_csv(one: ClusterRun) -> bytes:
+    """Return every request of a run as CSV."""
     columns = {
         "arrival_s": one.arrival,
         "ttft_s": one.ttft,
@@ -96,14 +78,14 @@ def _write(path: str, scenario: Any, name: str, params: Any, seed: int | None) -
         "hbm_tokens": one.hbm_tokens,
         "group": one.group,
     }
-    with Path(path).open("x", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file, lineterminator="\n")
-        writer.writerow(columns)
-        writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(columns)
+    writer.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
+    return text.getvalue().encode()
 
 
 def _report(title: str, found: Simulated) -> Report:
-    from kvcost.cli.scenarios import printable  # noqa: PLC0415
     from kvcost.units import format_ratio, format_seconds  # noqa: PLC0415
 
     split = {part.name: getattr(found.split, part.name) for part in fields(found.split)}

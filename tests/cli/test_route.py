@@ -98,6 +98,16 @@ def test_simulate(answer):
     assert found["low"] < found["mean_ttft"] < found["high"]
 
 
+def test_the_csv_holds_the_first_run(run, tmp_path):
+    path = tmp_path / "requests.csv"
+    words = ("--runs", "1", "--policy", "least_load", "--requests-csv", str(path), "--json")
+    code, out, _ = run("simulate", "bullet-70b-window", *words)
+    assert code == 0
+    rows = list(csv.DictReader(path.read_text().splitlines()))
+    mean = sum(float(row["ttft_s"]) for row in rows) / len(rows)
+    assert mean == pytest.approx(json.loads(out)["mean_ttft"], rel=1e-9)
+
+
 def test_every_request_of_a_run_as_csv(run, tmp_path):
     path = tmp_path / "requests.csv"
     words = ("simulate", "bullet-70b-burst", "--runs", "1", "--requests-csv", str(path))
