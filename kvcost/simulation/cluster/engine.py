@@ -83,6 +83,9 @@ def execute(
     state = _state(inputs, replicas=replicas, keys=keys, memory=memory)
     block = float(inputs.limits[at.BLOCK_TOKENS])
     state.facts[rows.BLOCK_TOKENS] = block
+    state.facts[rows.PREFILL_FIXED] = inputs.costs[at.PREFILL_FIXED]
+    state.facts[rows.PREFILL_SQUARE] = inputs.costs[at.PREFILL_QUADRATIC]
+    state.facts[rows.COPY_FIXED] = inputs.costs[at.COPY_FIXED]
     state.facts[rows.PREFILL_TOKEN] = inputs.costs[at.PREFILL_SLOPE]
     state.facts[rows.COPY_TOKEN] = inputs.costs[at.COPY_BLOCK] / block
     state.facts[rows.STEP_SECONDS] = inputs.costs[at.STEP_FIXED]

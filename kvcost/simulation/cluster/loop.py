@@ -56,9 +56,8 @@ def _describe(inputs: Inputs, state: State, i: int, now: float) -> None:
 
 
 @inlined
-def _show(inputs: Inputs, state: State, i: int, polled: float, now: float) -> float:
+def _show(inputs: Inputs, state: State, through: int, polled: float, now: float) -> float:
     """Hide from the rule what an old poll or another gateway's view hides; return the poll time."""
-    through = gateway(inputs, i) if inputs.limits[at.GATEWAYS] > 1 else 0
     state.facts[rows.GATEWAY] = through
     interval = inputs.delays[1]
     fresh = now >= polled + interval
@@ -85,9 +84,6 @@ def _run(rule: Rule, inputs: Inputs, state: State, out: Outputs) -> None:
     plain = inputs.delays[1] <= 0 and inputs.limits[at.GATEWAYS] <= 1
     loading = inputs.limits[at.PULL_BLOCKS] > 0 or inputs.limits[at.ASYNC] == 1
     polled = -_EVER
-    state.facts[rows.PREFILL_FIXED] = inputs.costs[at.PREFILL_FIXED]
-    state.facts[rows.PREFILL_SQUARE] = inputs.costs[at.PREFILL_QUADRATIC]
-    state.facts[rows.COPY_FIXED] = inputs.costs[at.COPY_FIXED]
     share = state.memory.shape[0] // max(inputs.limits[at.GATEWAYS], 1)
     requests = inputs.arrival.shape[0]
     for i in range(requests + 1):
@@ -104,10 +100,10 @@ def _run(rule: Rule, inputs: Inputs, state: State, out: Outputs) -> None:
         _describe(inputs, state, i, now)
         state.orders[0] = 0
         seen = state.table
-        start = (gateway(inputs, i) if inputs.limits[at.GATEWAYS] > 1 else 0) * share
-        memory = state.memory[start : start + share]
+        through = gateway(inputs, i) if inputs.limits[at.GATEWAYS] > 1 else 0
+        memory = state.memory[through * share : (through + 1) * share]
         if not plain:
-            polled = _show(inputs, state, i, polled, now)
+            polled = _show(inputs, state, through, polled, now)
             seen = state.shown
         chosen = rule(now, inputs.draws[i], state.facts, seen, inputs.params, memory, state.orders)
         if state.orders[0] > 0:
